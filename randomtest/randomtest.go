@@ -1,4 +1,4 @@
-// Package randomtest runs tests that take random steps and compare a part of Crowfoot with a plain model of it.
+// Package randomtest runs tests that take random steps, and compare a package of Crowfoot with a simple model of it.
 //
 // Imports of this module: nothing.
 package randomtest
@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Run takes steps with each seed from 0 on. There are seeds of them, or few with -short. begin makes a model from a seed, and returns functions
-// that take one step and that end the test of this seed. A seed that fails is named and is the last one.
+// Run runs a test with each seed below seeds or, with -short, below few. For each seed it calls begin, which makes a
+// model and returns two functions. Run calls step as many times as steps says, and then end once. When a step fails
+// the test, Run names the seed and stops.
 func Run(t *testing.T, seeds, few uint64, steps int, begin func(seed uint64) (step, end func())) {
 	t.Helper()
 	if testing.Short() {
@@ -27,16 +28,16 @@ func Run(t *testing.T, seeds, few uint64, steps int, begin func(seed uint64) (st
 	}
 }
 
-// Step is a step that a test may take.
+// Step is a step that a test can take, with its probability in percent.
 type Step struct {
 	percent int
 	do      func()
 }
 
-// Share returns a step that makes up so many percent of all steps.
+// Share returns a step that Take chooses with a probability of percent.
 func Share(percent int, do func()) Step { return Step{percent, do} }
 
-// Take takes one of the steps.
+// Take chooses one of the steps at random and takes it.
 func Take(rng *rand.Rand, steps ...Step) {
 	n := rng.IntN(100)
 	for _, s := range steps {

@@ -6,29 +6,30 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// spannerSys is the schema of the statistics tables.
+// spannerSys is the schema (namespace) of the statistics tables.
 const spannerSys = "SPANNER_SYS"
 
-// Need is one privilege or membership that a role must have.
+// Need is one privilege or membership that a role must have to run a statement.
 type Need struct {
 	// Kind and Name describe the object in errors, such as "table t".
 	Kind, Name string
-	// Schema is the schema of the object. The role needs USAGE of it.
+	// Schema is the schema of the object, on which the role must also have USAGE.
 	Schema string
-	// On is the object's ID, and Privilege is the privilege that the role needs on it.
+	// On is the object's ID. Privilege is the privilege that the role must have on the object.
 	On        TableID
 	Privilege Privilege
-	// Columns lists the columns on which the role needs the privilege. If it is empty, the role needs it on the whole
-	// object.
+	// Columns lists the columns on which the role must have the privilege. If it is empty, the role must have the
+	// privilege on the whole object.
 	Columns []ColumnID
-	// AnyColumn says that the privilege on any one column of the table suffices.
+	// AnyColumn says that the privilege on at least one column of the table is enough.
 	AnyColumn bool
-	// Member, if set, is a system role of which the role must be a member. Then no privilege is needed.
+	// Member, if set, is a system role of which the role must be a member. No privilege is needed then.
 	Member string
 }
 
-// TableNeed returns the need of a privilege on columns of a table, or on the whole table if no columns are given. Every
-// role may read INFORMATION_SCHEMA, which shows only objects on which the role has privileges.
+// TableNeed returns the Need of a privilege on columns of a table, or on the whole table if no columns are given. For
+// system tables it is a membership instead. Every role may read INFORMATION_SCHEMA, because its rows describe only
+// objects on which the role has privileges.
 func TableNeed(t *Table, p Privilege, columns ...*Column) Need {
 	n := Need{Kind: "table", Name: t.FullName(), Schema: t.Schema, On: t.ID, Privilege: p}
 	if t.Rows != nil {
@@ -43,13 +44,14 @@ func TableNeed(t *Table, p Privilege, columns ...*Column) Need {
 	return n
 }
 
-// SequenceNeed returns the need of a privilege on a sequence.
+// SequenceNeed returns the Need of a privilege on a sequence.
 func SequenceNeed(s *Sequence, p Privilege) Need {
 	return Need{Kind: "sequence", Name: s.FullName(), Schema: s.Schema, On: s.ID, Privilege: p}
 }
 
-// DefaultNeeds returns what a role needs to insert rows that give values only for the given columns. If the DEFAULT of
-// another column takes values of a sequence, the role needs UPDATE of the sequence and INSERT of the column. Source:
+// DefaultNeeds returns the needs of a role that inserts rows with values only for the columns in given. If the
+// DEFAULT of another column takes values of a sequence, the role must have UPDATE on the sequence and INSERT on the
+// column. Source:
 // https://cloud.google.com/spanner/docs/fgac-sequences.
 func (c *Catalog) DefaultNeeds(t *Table, given []*Column) (needs []Need) {
 	for _, col := range t.Columns {
@@ -63,8 +65,8 @@ func (c *Catalog) DefaultNeeds(t *Table, given []*Column) (needs []Need) {
 	return needs
 }
 
-// SequenceNeeds returns what a role needs to evaluate the DEFAULT of a column: UPDATE of each sequence from which it
-// takes values.
+// SequenceNeeds returns the needs of a role that evaluates the DEFAULT of a column: UPDATE on each sequence from
+// which the DEFAULT takes values.
 func (c *Catalog) SequenceNeeds(col *Column) (needs []Need) {
 	for _, s := range c.sequencesOf(col) {
 		needs = append(needs, SequenceNeed(s, PrivilegeUpdate))
@@ -72,11 +74,11 @@ func (c *Catalog) SequenceNeeds(col *Column) (needs []Need) {
 	return needs
 }
 
-// Access holds the privileges of a role at a version of the schema. A nil Access permits everything.
+// Access holds the privileges of a role in one catalog. A nil Access permits everything.
 type Access struct {
 	catalog *Catalog
 	role    string
-	enabled []string // the roles whose privileges the role has: see Catalog.enabled
+	enabled []string // the role itself and the roles of which it is a member: see Catalog.enabled
 }
 
 // AccessOf returns the Access of a role. It fails if there is no such role.
@@ -88,7 +90,7 @@ func (c *Catalog) AccessOf(role string) (*Access, error) {
 	return &Access{catalog: c, role: role, enabled: c.enabled(name)}, nil
 }
 
-// CheckAccess returns an error unless a role has all needs.
+// CheckAccess returns an error unless a role satisfies all needs.
 func (c *Catalog) CheckAccess(role string, needs []Need) error {
 	a, err := c.AccessOf(role)
 	if err != nil {
@@ -97,7 +99,7 @@ func (c *Catalog) CheckAccess(role string, needs []Need) error {
 	return a.check(needs)
 }
 
-// check returns an error unless the role has all needs.
+// check returns an error unless the role satisfies all needs.
 func (a *Access) check(needs []Need) error {
 	for i := range needs {
 		n := &needs[i]
@@ -127,7 +129,7 @@ func (a *Access) has(n *Need) bool {
 	return !slices.ContainsFunc(n.Columns, func(id ColumnID) bool { return !a.Has(n.On, n.Privilege, id) })
 }
 
-// IsEnabled reports whether the role has the privileges of another role: it is that role, or a member of it.
+// IsEnabled reports whether the role has the privileges of another role, because it is that role or a member of it.
 func (a *Access) IsEnabled(role string) bool { return a == nil || slices.Contains(a.enabled, role) }
 
 // SeesAll reports whether the role sees all rows of INFORMATION_SCHEMA.
@@ -158,13 +160,13 @@ func (a *Access) HasAny(on TableID) bool {
 	return slices.ContainsFunc(a.enabled, func(role string) bool { return a.catalog.grantOf(role, on, "") != nil })
 }
 
-// HasAnyOn reports whether the role has any privilege on a column or on its whole table. DELETE does not count.
+// HasAnyOn reports whether the role has SELECT, INSERT or UPDATE on a column or on its whole table.
 func (a *Access) HasAnyOn(on TableID, column ColumnID) bool {
 	return a.Has(on, PrivilegeSelect, column) || a.Has(on, PrivilegeInsert, column) || a.Has(on, PrivilegeUpdate, column)
 }
 
-// hasUsage reports whether the role may name objects of a schema. public has USAGE of the default schema, unless it was
-// revoked.
+// hasUsage reports whether the role may use objects of a schema. public has USAGE of the default schema unless a
+// statement has revoked it.
 func (a *Access) hasUsage(schema string) bool {
 	if schema == "" && a.catalog.grantOf(PublicRole, 0, "") == nil {
 		return true

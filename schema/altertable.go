@@ -99,7 +99,7 @@ func (d *draft) dropColumn(t *Table, a *ast.DropColumn) error {
 	return nil
 }
 
-// checkUnused returns an error if something needs the column.
+// checkUnused returns an error if something depends on the column, so that it cannot be dropped.
 func (d *draft) checkUnused(t *Table, c *Column) error {
 	if c.KeyOrdinal >= 0 {
 		return usererror.DropKeyColumn(t.FullName(), c.Name)
@@ -140,12 +140,13 @@ func (d *draft) checkUnused(t *Table, c *Column) error {
 	return nil
 }
 
-// has reports whether an entry of the index holds the column or depends on it.
+// has reports whether index entries contain the column, or whether it decides which rows have an entry (WHERE c IS
+// NOT NULL).
 func (i *Index) has(c *Column) bool {
 	return i.keys(c) || slices.Contains(i.Storing, c) || slices.Contains(i.NotNullColumns, c)
 }
 
-// keys reports whether the column is part of the index's declared key.
+// keys reports whether the column is in the index's key as declared.
 func (i *Index) keys(c *Column) bool {
 	return slices.ContainsFunc(i.Key, func(p KeyPart) bool { return p.Column == c })
 }

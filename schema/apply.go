@@ -10,9 +10,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Apply runs one DDL statement. It returns the catalog after the statement and the work that existing data needs. It
-// does not change the receiver. protoDescriptors, if given, is the serialized FileDescriptorSet from which CREATE and
-// ALTER PROTO BUNDLE take types. Errors are *usererror.Error.
+// Apply runs one DDL statement. It returns the catalog after the statement, and the Change that existing data needs.
+// It does not change the receiver. protoDescriptors, if given, is the serialized FileDescriptorSet from which CREATE
+// and ALTER PROTO BUNDLE take types. Errors are *usererror.Error.
 func (c *Catalog) Apply(stmt string, compiler Compiler, protoDescriptors ...[]byte) (*Catalog, *Change, error) {
 	src, err := syntax.Parse(stmt)
 	if err != nil {
@@ -34,8 +34,8 @@ func (c *Catalog) Apply(stmt string, compiler Compiler, protoDescriptors ...[]by
 	return d.Catalog, d.change, nil
 }
 
-// CheckSyntax returns the errors for which a whole UpdateDatabaseDdl call fails before any of its statements runs.
-// These are text that does not parse, and database options that no database may have.
+// CheckSyntax returns an error if a statement fails a whole UpdateDatabaseDdl call before any of its statements runs.
+// That is so if the text does not parse, or sets a database option that no database can have.
 func CheckSyntax(stmt string) error {
 	src, err := syntax.Parse(stmt)
 	if err != nil {
@@ -47,7 +47,7 @@ func CheckSyntax(stmt string) error {
 	return nil
 }
 
-// DatabaseName returns the id in a CREATE DATABASE statement.
+// DatabaseName returns the database id in a CREATE DATABASE statement.
 func DatabaseName(stmt string) (string, error) {
 	src, err := syntax.Parse(stmt)
 	if err != nil {
@@ -82,7 +82,7 @@ func (d *draft) run(stmt ast.DDL) error {
 		return d.createIndex(s)
 	case *ast.AlterIndex:
 		return d.alterIndex(s)
-	case *ast.AlterVectorIndex: // no vector index: see adaptAlterIndex of package syntax
+	case *ast.AlterVectorIndex: // an index that is no vector index: see adaptAlterIndex of package syntax
 		return d.setIndexOptions(s)
 	case *ast.DropIndex:
 		return d.dropIndex(s)
@@ -138,8 +138,8 @@ func (d *draft) run(stmt ast.DDL) error {
 	return usererror.DDLUnimplemented("This DDL statement")
 }
 
-// checkSize checks that the DDL text of the whole schema stays within its limit. It prints only what the statement has
-// changed.
+// checkSize returns an error if the DDL text of the whole schema is too long. To be fast, it prints only what the
+// statement has changed, and adds the stored lengths of everything else.
 func (d *draft) checkSize() error {
 	d.measure()
 	size := d.size + len(d.optionsSQL())
@@ -155,7 +155,8 @@ func (d *draft) checkSize() error {
 	return nil
 }
 
-// measure updates the sizes of the draft's tables, and the total size with the objects.
+// measure recomputes the sizes of the draft's changed tables, and the size of the draft: all tables and objects
+// together.
 func (d *draft) measure() {
 	immutable.Differences(d.old.tables, d.tables, func(_ TableID, before, after *Table) {
 		if before != nil {

@@ -1,9 +1,9 @@
 // Package schema is the catalog of one database: its tables, columns, indexes and constraints at one version. It reads
 // DDL, applies it to a Catalog, and prints a Catalog as DDL.
 //
-// A Catalog and all that it points to is immutable once it is published. A schema change makes a new Catalog, which
-// shares the unchanged parts with the old one. Objects have small numbers (TableID, ColumnID) that never change and are
-// never given out again: stored keys and rows contain these numbers, not names.
+// A Catalog and everything that it points to is immutable once it is published. A schema change makes a new Catalog,
+// which shares the unchanged parts with the old one. Objects have small numbers (TableID, ColumnID) that never change
+// and are never used again for another object, because stored keys and rows contain these numbers instead of names.
 //
 // Imports of this module: schema/descriptor, schema/immutable, schema/syntax, usererror, value.
 package schema
@@ -20,8 +20,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TableID identifies a table or an index. It never changes. Both share one sequence of numbers, since both own a key
-// space. IDs start at 1. If the form of an index's entries changes, the index gets a new ID and is filled again.
+// TableID identifies a table or an index. It never changes. Tables and indexes take their IDs from one sequence,
+// because each has a key space of its own. IDs start at 1. If a statement changes what the entries of an index
+// contain, the index gets a new ID and is filled again.
 type TableID uint32
 
 // ColumnID identifies a column of a table. It never changes. IDs start at 1.
@@ -32,7 +33,7 @@ type Version uint64
 
 // Catalog is the schema of a database at one version.
 type Catalog struct {
-	// Database is the database's id. If it is set, ALTER DATABASE must name it, and GetDatabaseDdl prints it.
+	// Database is the database's id. If it is set, GetDatabaseDdl prints it in ALTER DATABASE.
 	Database string
 	Version  Version
 	Schemas  []string        // named schemas, in order of creation; never changed in place
@@ -40,19 +41,20 @@ type Catalog struct {
 	NextID   TableID         // the next TableID to give out
 	Streams  []*ChangeStream // in order of creation; never changed in place
 
-	// Successive versions of a schema share the nodes of these maps, and the tables, that are the same in both.
+	// Successive versions of a schema share the unchanged nodes of these maps, and the unchanged tables.
 	tables    *immutable.Map[TableID, *Table]
-	indexes   *immutable.Map[TableID, TableID] // the table of each index
-	names     *immutable.Map[string, named]    // by full name in lower case: tables, indexes, constraints, change streams and objects
+	indexes   *immutable.Map[TableID, TableID] // maps the ID of an index to that of its table
+	names     *immutable.Map[string, named]    // by full name in lower case, of all kinds of nameKind
 	referrers *immutable.Map[reference, struct{}]
 	objects   *immutable.Map[TableID, Object]
 
-	size int // the length of the DDL text of the tables and the objects
+	size int // the length in bytes of the DDL text of the tables and the objects
 }
 
-// named is the bearer of a name: a table, an index or a constraint of a table, a change stream, or an object.
+// named says what a name stands for: a table, its synonym, an index or a constraint of a table, a change stream, or
+// an object.
 type named struct {
-	table TableID // or the ID of a change stream or an object
+	table TableID // the ID of the table, or of the change stream or object
 	kind  nameKind
 }
 
@@ -67,16 +69,16 @@ const (
 	nameOfSynonym // of a table
 )
 
-// reference is a pair of tables. Its upper 32 bits are the ID of a table, the lower 32 bits the ID of a table that
-// refers to it, as its parent or by foreign keys. References stand in the catalog and not in the table, so that a new
-// child does not change its parent.
+// reference is a pair of tables. Its upper 32 bits are the ID of a table. The lower 32 bits are the ID of a table
+// that refers to the first one, as its child or by a foreign key. References are in the catalog and not in the table,
+// so that a new child does not change its parent.
 type reference uint64
 
 func referenceOf(referenced, referrer *Table) reference {
 	return reference(referenced.ID)<<32 | reference(referrer.ID)
 }
 
-// Options holds the options that ALTER DATABASE ... SET OPTIONS has set: their values as text, by name.
+// Options maps the names of the options that ALTER DATABASE ... SET OPTIONS has set to their values as text.
 type Options map[string]string
 
 // Table is a user's table or a system table (INFORMATION_SCHEMA, SPANNER_SYS).
@@ -84,17 +86,17 @@ type Table struct {
 	ID      TableID
 	Schema  string // "" is the default schema
 	Name    string
-	Columns []*Column // in order, columns under back-fill last; a Column's Ordinal is its index here
+	Columns []*Column // in order, with columns that are being back-filled last; a Column's Ordinal is its index here
 	Key     []KeyPart // the primary key; if it is empty, the table has at most one row
 
-	Parent     *Table // of INTERLEAVE IN [PARENT], else nil
+	Parent     *Table // the table in INTERLEAVE IN [PARENT]; nil for a root table
 	Interleave Interleave
 	Synonym    string   // another name, in the same schema; "" if there is none
 	Indexes    []*Index // in order of creation
 	Checks     []*Check
 	NextColumn ColumnID
 
-	RowDeletionPolicy *RowDeletionPolicy // or nil
+	RowDeletionPolicy *RowDeletionPolicy // nil if the table has none
 	ColumnarPolicy    ColumnarPolicy
 	LocalityGroup     string // the option locality_group; "" if it is not set
 
@@ -103,14 +105,14 @@ type Table struct {
 	// ProtoBundle defines the PROTO and ENUM types that the table's columns or expressions name; nil if they name none.
 	ProtoBundle *ProtoBundle
 
-	// Rows returns the current rows of a system table; it is nil for other tables. want maps names of STRING columns to
-	// sets of values. Rows may leave out rows whose value in such a column is not in the set.
+	// Rows returns the current rows of a system table; it is nil for other tables. want maps names of STRING columns
+	// to sets of values. Rows may, but need not, leave out rows whose value in such a column is not in its set.
 	Rows func(ctx context.Context, want map[string]map[string]bool) ([][]value.Value, error)
-	// FoundBy lists columns of a system table. Given a value of such a column, Rows finds the rows without making all
-	// of them.
+	// FoundBy lists columns of a system table. If want has values for one of them, Rows is fast, because it does not
+	// have to make all rows.
 	FoundBy []*Column
 
-	size int // the length of the DDL text of the table, its indexes and constraints
+	size int // the length in bytes of the DDL text of the table, its indexes and constraints
 }
 
 // Interleave says how a table is interleaved in its Parent.
@@ -118,7 +120,7 @@ type Interleave uint8
 
 const (
 	NotInterleaved     Interleave = iota
-	InterleaveIn                  // INTERLEAVE IN: stored together, nothing enforced
+	InterleaveIn                  // INTERLEAVE IN: rows are stored with the parent's, but need not have a parent row
 	InterleaveNoAction            // INTERLEAVE IN PARENT ... ON DELETE NO ACTION
 	InterleaveCascade             // INTERLEAVE IN PARENT ... ON DELETE CASCADE
 )
@@ -132,50 +134,51 @@ type KeyPart struct {
 // Column is one column of a table.
 type Column struct {
 	ID      ColumnID
-	Ordinal int // index in Table.Columns, from 0; -1 for a column that a query plan has added to compute it from others
+	Ordinal int // index in Table.Columns; -1 for a computed column that a query plan has added
 	Name    string
 	Type    *value.Type
-	// MaxLength is the limit of STRING(n) in characters and of BYTES(n) in bytes, also for the elements of an ARRAY.
-	// For MAX it is the limit of a cell (MaxStringLength, MaxBytesLength). It is 0 for other types.
+	// MaxLength is the limit of STRING(n) in characters or of BYTES(n) in bytes. In an ARRAY it is the limit of each
+	// element. For STRING(MAX) and BYTES(MAX) it is MaxStringLength and MaxBytesLength. It is 0 for other types.
 	MaxLength            int64
-	LengthIsMax          bool  // written STRING(MAX)
-	VectorLength         int64 // the number of elements of each array, from vector_length; 0 if it is not set
+	LengthIsMax          bool  // the statement wrote MAX, as in STRING(MAX)
+	VectorLength         int64 // number of elements of each array (vector_length); 0 if it is not set
 	NotNull              bool
 	Hidden               bool
 	AllowCommitTimestamp bool
-	LocalityGroup        string     // as in Table
-	PlacementKey         bool       // of a STRING column: its values are names of placements
-	Default              *Expr      // DEFAULT (e), or nil; for an identity column it takes the next value
+	LocalityGroup        string     // the option locality_group; "" if it is not set
+	PlacementKey         bool       // its values are names of placements (PLACEMENT KEY)
+	Default              *Expr      // DEFAULT (e), or nil; in an identity column, it takes the next value
 	OnUpdate             *Expr      // ON UPDATE (e), or nil
 	Identity             *Generator // of GENERATED BY DEFAULT AS IDENTITY, or nil
 	Generated            *Expr      // AS (e), or nil
-	Stored               bool       // for a generated column: STORED
-	KeyOrdinal           int        // position in the primary key, -1 if not part of it
+	Stored               bool       // a generated column is STORED
+	KeyOrdinal           int        // index in Table.Key; -1 if the column is not in the primary key
 	State                ColumnState
 	// Becoming is the new definition of the column while a schema change redefines it, else nil. Writes must obey it
-	// already, but reads must not rely on it. It is not stored.
+	// already, but reads must not rely on it. Becoming is not stored.
 	Becoming *Column
 }
 
-// NeedsValue reports whether the column may not be NULL in rows that are written now.
+// NeedsValue reports whether rows that are written now must have a value that is not NULL in the column.
 func (c *Column) NeedsValue() bool { return c.NotNull || c.Becoming != nil && c.Becoming.NotNull }
 
-// ColumnState says who may use a column.
+// ColumnState says whether reads and writes use a column.
 type ColumnState uint8
 
 const (
-	ColumnReadWrite ColumnState = iota // complete
-	ColumnWriteOnly                    // being back-filled: written with every new row, but no user can name it
+	ColumnReadWrite ColumnState = iota // complete: users can read and write it
+	ColumnWriteOnly                    // being back-filled: new rows get a value, but users cannot name the column
 )
 
 // Check is a CHECK constraint.
 type Check struct {
 	Name string
-	// NameGenerated says that the statement gave no name, so that one was generated. DDL does not print it.
+	// NameGenerated says that the statement gave no name, so that the name was generated. DDL does not print such a
+	// name.
 	NameGenerated bool
 	Expr          *Expr
 	// Becoming is the new definition of the constraint while a schema change redefines it, else nil. Writes must obey
-	// both. It is not stored.
+	// both definitions. Becoming is not stored.
 	Becoming *Check
 }
 
@@ -186,43 +189,45 @@ type ForeignKey struct {
 	Table         *Table
 	Columns       []*Column
 	Referenced    *Table
-	// ReferencedColumns stand in the order of Columns.
+	// ReferencedColumns are in the order of Columns.
 	ReferencedColumns []*Column
 	Cascade           bool // ON DELETE CASCADE
 	NotEnforced       bool
-	// Index is an index of Table whose first key parts are Columns; nil if Table's primary key serves instead.
+	// Index is an index of Table whose key begins with Columns; nil if the primary key of Table begins with them, or
+	// if the constraint is not enforced.
 	Index *Index
-	// ReferencedIndex is an index of Referenced that is unique on ReferencedColumns; nil if these are the primary key.
+	// ReferencedIndex is a unique index of Referenced on ReferencedColumns; nil if they are the primary key, or if
+	// the constraint is not enforced.
 	ReferencedIndex *Index
 }
 
-// Expr is an SQL expression over the columns of one row. SQL is its text as written, without outer parentheses. Uses
-// lists the columns that it reads.
+// Expr is an SQL expression over the columns of one row. SQL is the expression as the user wrote it, without outer
+// parentheses. Uses lists the columns that the expression reads.
 type Expr struct {
 	SQL  string
 	Uses []*Column
-	// Functions lists the user-defined functions that the expression calls, directly or through others, in the order of
-	// their IDs.
+	// Functions lists the user-defined functions that the expression calls, directly or through other functions, in
+	// the order of their IDs.
 	Functions []*Function
-	// Eval computes the expression. args are the values of Uses, in order. The Compiler sets it.
+	// Eval computes the expression. args are the values of the columns in Uses, in order. The Compiler sets Eval.
 	Eval func(args []value.Value) (value.Value, error)
-	// Peek, if not nil, does the same as Eval for one argument: the bytes of a PROTO that is not NULL. The result may
-	// refer to these bytes.
+	// Peek, if not nil, computes the expression as Eval does, from one argument: the encoded bytes of a PROTO that is
+	// not NULL. The result may refer to these bytes.
 	Peek func(message []byte) (value.Value, error)
 
-	bundle *ProtoBundle           // of the table that it was compiled for; nil if the expression names no such types
-	origin atomic.Pointer[origin] // see computedFrom; nil until the first call
+	bundle *ProtoBundle           // of the table that the expression was compiled for; nil if it uses no bundle types
+	origin atomic.Pointer[origin] // the result of computedFrom; nil until the first call
 }
 
-// Compiler compiles the text of an expression over the columns of t, a table of c. The value of the resulting Expr has
-// the type want. The SQL packages implement it; they import this package, so callers pass a Compiler in.
+// Compiler compiles SQL expressions for this package. The SQL packages implement it. They import this package, so it
+// cannot import them, and callers pass a Compiler in.
 type Compiler interface {
-	// NextValue returns the function that takes the next value of a generator. Messages call the generator name.
+	// NextValue returns a function that takes the next value of generator g. Error messages call the generator name.
 	NextValue(name string, g *Generator) func([]value.Value) (value.Value, error)
-	// CompileView analyzes the query of a view over the tables and objects of c. It returns the view's columns, and the
-	// tables and objects that the query names.
+	// CompileView analyzes the query of a view over the tables and objects of c. It returns the view's columns, and
+	// the tables and objects that the query names.
 	CompileView(c *Catalog, sql string) ([]ViewColumn, []Use, error)
-	// CompileFunction analyzes the Text of a function over the tables and objects of c. It returns the function's
+	// CompileFunction analyzes the result of f.Text over the tables and objects of c. It returns the function's
 	// signature, and the tables and objects that the text names.
 	CompileFunction(c *Catalog, f *Function) (Signature, []Use, error)
 	CompileExpr(c *Catalog, t *Table, sql string, want *value.Type) (*Expr, error)
@@ -238,29 +243,29 @@ type Index struct {
 	Table        *Table
 	Unique       bool
 	NullFiltered bool
-	Key          []KeyPart // as declared
-	// Suffix lists the primary key parts of Table that Key does not hold, in key order, with their direction. The
-	// stored key is Key, then Suffix.
+	Key          []KeyPart // the key as declared, without Suffix
+	// Suffix lists the parts of the table's primary key that are not in Key, in key order, with their direction. The
+	// stored key of an entry is Key, then Suffix.
 	Suffix  []KeyPart
 	Storing []*Column
-	Parent  *Table // of INTERLEAVE IN, else nil
+	Parent  *Table // the table in INTERLEAVE IN; nil if the index is not interleaved
 	State   IndexState
 	// Managed says that a foreign key created the index, not a user.
 	Managed bool
-	// NotNullColumns lists the columns in which a NULL keeps a row out of the index: all of Key for NullFiltered, or
-	// those of WHERE c IS NOT NULL.
+	// NotNullColumns lists the columns for which rows with NULL have no entry in the index: all of Key if
+	// NullFiltered is true, and those of WHERE c IS NOT NULL.
 	NotNullColumns []*Column
 	ColumnarPolicy ColumnarPolicy
-	LocalityGroup  string // as in Table
+	LocalityGroup  string // the option locality_group; "" if it is not set
 }
 
-// IndexState says who may use an index.
+// IndexState says whether reads and writes use an index.
 type IndexState uint8
 
 const (
-	IndexReadWrite      IndexState = iota // complete
+	IndexReadWrite      IndexState = iota // complete: reads and writes use it
 	IndexWriteOnly                        // being back-filled: writes keep it up to date, but reads do not use it
-	IndexValidateUnique                   // UNIQUE, filled, not read yet: writes and the schema change check its entries for duplicates
+	IndexValidateUnique                   // UNIQUE, filled, not read yet; writes check for duplicates
 )
 
 // NewCatalog returns the catalog of an empty database.
@@ -268,10 +273,10 @@ func NewCatalog() *Catalog {
 	return &Catalog{NextID: 1}
 }
 
-// Tables yields the tables in order of creation, in which parents come before children.
+// Tables yields the tables in order of creation, so parents come before their children.
 func (c *Catalog) Tables() iter.Seq[*Table] { return valuesOf(c.tables.All()) }
 
-// TablesBackward yields the tables in the opposite order.
+// TablesBackward yields the tables in reverse order of creation, so children come before their parents.
 func (c *Catalog) TablesBackward() iter.Seq[*Table] { return valuesOf(c.tables.Backward()) }
 
 func valuesOf[K, V any](pairs iter.Seq2[K, V]) iter.Seq[V] {
@@ -284,7 +289,7 @@ func valuesOf[K, V any](pairs iter.Seq2[K, V]) iter.Seq[V] {
 	}
 }
 
-// Table returns the table called name ("t" or "schema.t"), ignoring case, or nil.
+// Table returns the table called name ("t" or "schema.t"), ignoring case, or nil if there is none.
 func (c *Catalog) Table(name string) *Table {
 	if found, ok := c.names.Get(strings.ToLower(name)); ok && found.kind == nameOfTable {
 		return c.TableByID(found.table)
@@ -300,7 +305,8 @@ func (c *Catalog) Index(name string) *Index {
 	return nil
 }
 
-// ConstrainedTable returns the table that has the CHECK constraint or foreign key called name ("c" or "schema.c"), ignoring case, or nil.
+// ConstrainedTable returns the table with the CHECK constraint or foreign key called name ("c" or "schema.c"),
+// ignoring case, or nil.
 func (c *Catalog) ConstrainedTable(name string) *Table {
 	if found, ok := c.names.Get(strings.ToLower(name)); ok && found.kind == nameOfConstraint {
 		return c.TableByID(found.table)
@@ -332,7 +338,7 @@ func (c *Catalog) Children(t *Table) (list []*Table) {
 	return list
 }
 
-// ReferencedBy returns the foreign keys to t.
+// ReferencedBy returns the foreign keys of all tables that reference t.
 func (c *Catalog) ReferencedBy(t *Table) (list []*ForeignKey) {
 	for x := range c.referrersOf(t) {
 		for _, fk := range x.ForeignKeys {
@@ -344,7 +350,7 @@ func (c *Catalog) ReferencedBy(t *Table) (list []*ForeignKey) {
 	return list
 }
 
-// referrersOf yields the tables that refer to t, in order of their creation.
+// referrersOf yields the tables that refer to t, as its children or by foreign keys, in order of their creation.
 func (c *Catalog) referrersOf(t *Table) iter.Seq[*Table] {
 	return func(yield func(*Table) bool) {
 		for r := range c.referrers.From(reference(t.ID) << 32) {
@@ -390,7 +396,8 @@ func fullName(schema, name string) string {
 	return schema + "." + name
 }
 
-// Column returns the column called name, ignoring case, or nil. It finds only columns that users can name.
+// Column returns the column called name, ignoring case, or nil. It finds only columns that users can name, and no
+// column that is being back-filled.
 func (t *Table) Column(name string) *Column {
 	for _, c := range t.Columns {
 		if c.State == ColumnReadWrite && strings.EqualFold(c.Name, name) {
@@ -432,9 +439,9 @@ func (t *Table) Root() *Table {
 	return t
 }
 
-// TakesCommitTimestamp reports whether the commit timestamp may be written to the column col of t. The column must have
-// the option allow_commit_timestamp. A key column needs it also in all tables above and below t that share it
-// (https://cloud.google.com/spanner/docs/commit-timestamp#keys-indexes).
+// TakesCommitTimestamp reports whether the commit timestamp may be written to column col of table t. The column must
+// have the option allow_commit_timestamp. If col is a key column, the same key column must have the option in all
+// ancestors and descendants of t that share it (https://cloud.google.com/spanner/docs/commit-timestamp#keys-indexes).
 func (c *Catalog) TakesCommitTimestamp(t *Table, col *Column) bool {
 	if !col.AllowCommitTimestamp || col.KeyOrdinal < 0 {
 		return col.AllowCommitTimestamp

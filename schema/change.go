@@ -6,27 +6,28 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema/immutable"
 )
 
-// Change says what a statement means for existing data. The new catalog may serve only after Columns and Indexes are
-// filled and Validations have passed. Data of dropped objects is garbage once the new catalog serves. Until then one of
-// these catalogs serves: Filling while columns and indexes are filled; ValidatingUnique while the entries of UNIQUE
-// indexes are compared; Expecting while rows are checked against redefined columns and constraints.
+// Change says what a statement requires for existing data. The new catalog may serve requests only after Columns and
+// Indexes are filled and Validations have passed. After that, data of dropped objects is garbage. Before that, one of
+// three other catalogs serves: Filling while columns and indexes are filled; ValidatingUnique while the entries of
+// UNIQUE indexes are compared; Expecting while rows are checked against redefined columns and constraints.
 //
-// The order is: Columns, then Indexes, whose entries may hold them, then Validations, because foreign keys are looked
-// up in Indexes.
+// The order of the work is: first Columns; then Indexes, because their entries may contain such columns; then
+// Validations, because foreign keys are looked up in Indexes.
 type Change struct {
-	// Nothing says that the statement changed nothing (IF [NOT] EXISTS). The new catalog is then the old one.
+	// Nothing says that the statement changed nothing, for example because of IF NOT EXISTS. The new catalog is then
+	// the old one.
 	Nothing bool
-	// Created is a new table of the new catalog. It has no rows.
+	// Created is the table that the statement has created, or nil. The table has no rows.
 	Created *Table
-	// Columns must be computed and stored in every existing row.
+	// Columns lists new columns whose values must be computed and stored in every existing row.
 	Columns []ColumnBackfill
-	// Indexes are indexes of the new catalog. They must get an entry for every existing row; for a UNIQUE one this may
-	// fail.
+	// Indexes lists indexes of the new catalog that must get an entry for every existing row. For a UNIQUE index this
+	// fails if two rows have the same key.
 	Indexes []*Index
-	// Replaced holds the earlier versions of indexes of the new catalog. The indexes with the same names in Indexes
-	// replace them.
+	// Replaced holds the earlier versions of indexes that the new versions in Indexes, with the same names, replace.
 	Replaced []*Index
-	// Validations must hold for every existing row. Otherwise the statement fails and the old catalog stays.
+	// Validations lists conditions that every existing row must meet. If a row does not, the statement fails and the
+	// old catalog stays.
 	Validations []Validation
 	// DroppedTables and DroppedIndexes belong to the old catalog. The new catalog does not read their keys.
 	DroppedTables  []*Table
@@ -36,11 +37,11 @@ type Change struct {
 // OfRows reports whether existing rows must be filled or validated.
 func (ch *Change) OfRows() bool { return ch.Fills() || len(ch.Validations) > 0 }
 
-// Fills reports whether existing rows get new columns or index entries.
+// Fills reports whether existing rows must get values of new columns or entries in new indexes.
 func (ch *Change) Fills() bool { return len(ch.Columns)+len(ch.Indexes) > 0 }
 
-// Redefines reports whether existing values must meet the conditions of redefined columns or constraints, with nothing
-// to fill.
+// Redefines reports whether existing values must meet the conditions of redefined columns or constraints, while no
+// column or index must be filled.
 func (ch *Change) Redefines() bool {
 	return !ch.Fills() && slices.ContainsFunc(ch.Validations, func(v Validation) bool { return v.Column != nil || v.Replaces != nil })
 }
@@ -55,19 +56,20 @@ func (ch *Change) Unique() (list []Validation) {
 	return list
 }
 
-// ChecksUnique reports whether writes must check that no other row has the same declared key. A UNIQUE index without a
-// suffix needs no check: its stored keys are the declared ones.
+// ChecksUnique reports whether writes must check that no other row has the same declared key. A UNIQUE index without
+// a suffix needs no check: its stored keys are its declared keys, so two rows cannot have the same one.
 func (i *Index) ChecksUnique() bool { return i.Unique && len(i.Suffix) > 0 }
 
-// Filling returns the catalog that serves while new columns and indexes are filled. Apply has made ch from c. In that
-// catalog, writes maintain the new columns and indexes, but reads do not use them. The indexes that they replace still
-// exist. Foreign keys that need an incomplete index are not enforced. A new table does not exist yet, because its rows
-// would refer to others through incomplete indexes.
+// Filling returns the catalog that serves while new columns and indexes are filled. c is the new catalog that Apply
+// has returned together with ch. In the result, writes maintain the new columns and indexes, but reads do not use
+// them. Indexes that will be replaced still exist. Foreign keys that need an incomplete index are not enforced. A new
+// table does not exist yet, because its foreign keys would be looked up in incomplete indexes.
 func (c *Catalog) Filling(ch *Change) *Catalog { return c.filling(ch, IndexWriteOnly) }
 
-// ValidatingUnique returns the catalog that serves after that of Filling, while the entries of new UNIQUE indexes are
-// compared. A transaction that wrote earlier may have looked for an equal key among incomplete entries. If it has not
-// committed yet, it is aborted (Dependencies). Later transactions find all entries.
+// ValidatingUnique returns the catalog that serves after the one of Filling, while the entries of new UNIQUE indexes
+// are compared. A transaction that wrote under Filling may have looked for an equal key while entries were missing.
+// If it has not committed when this catalog is published, it is aborted (Dependencies). Later transactions find all
+// entries.
 func (c *Catalog) ValidatingUnique(ch *Change) *Catalog { return c.filling(ch, IndexValidateUnique) }
 
 func (c *Catalog) filling(ch *Change, unique IndexState) *Catalog {
@@ -98,7 +100,8 @@ func (c *Catalog) filling(ch *Change, unique IndexState) *Catalog {
 	return d.Catalog
 }
 
-// bringBack puts a copy of a replaced index in front of its replacement, so that a search for their name finds it.
+// bringBack puts a copy of a replaced index before its replacement in the table's list, so that a search for their
+// common name finds the old index.
 func (d *draft) bringBack(old *Index) {
 	t := d.copyOf(old.Table)
 	n := *old
@@ -109,7 +112,7 @@ func (d *draft) bringBack(old *Index) {
 	d.enterIndex(&n)
 }
 
-// on makes the index an index of t, a copy of its table.
+// on changes the index so that it belongs to t, a copy of its table.
 func (i *Index) on(t *Table) {
 	columns := map[*Column]*Column{}
 	for at, c := range i.Table.Columns {
@@ -125,10 +128,10 @@ func (i *Index) on(t *Table) {
 	i.pointAt(columns)
 }
 
-// Expecting returns the catalog that serves while existing rows are validated against ch, which Redefines columns or
-// constraints. Apply has made ch from c. Reads find the columns as they are in c. Writes must obey both the current and
-// the new definitions (Column.Becoming, Check.Becoming). So rows that are written meanwhile are valid whether the
-// change succeeds or not.
+// Expecting returns the catalog that serves while existing rows are checked against ch, for which Redefines is true.
+// c is the old catalog, on which Apply was called. In the result, reads find the columns as they are in c. Writes
+// must obey both the current and the new definitions (Column.Becoming, Check.Becoming). So rows that are written
+// meanwhile are valid whether the change succeeds or not.
 func (c *Catalog) Expecting(ch *Change) *Catalog {
 	d := c.draft(nil, nil)
 	for _, v := range ch.Validations {
@@ -151,8 +154,8 @@ func (c *Catalog) Expecting(ch *Change) *Catalog {
 // copyOf returns the draft's own copy of a table.
 func (d *draft) copyOf(t *Table) *Table { return d.own(d.TableByID(t.ID)) }
 
-// After returns a copy of c that replaces newest, the catalog of a schema change of c that failed. It does not give out
-// again the IDs that newest has given out.
+// After returns a copy of c that replaces newest, the catalog of a failed schema change of c. The copy does not give
+// out IDs that newest has given out already.
 func (c *Catalog) After(newest *Catalog) *Catalog {
 	d := c.draft(nil, nil)
 	d.NextID = max(d.NextID, newest.NextID)
@@ -165,7 +168,7 @@ func (c *Catalog) After(newest *Catalog) *Catalog {
 	return d.Catalog
 }
 
-// Without returns the tables and indexes of c that another version does not have.
+// Without returns the tables and indexes of c that other does not have.
 func (c *Catalog) Without(other *Catalog) (tables []*Table, indexes []*Index) {
 	immutable.Differences(c.tables, other.tables, func(_ TableID, t, of *Table) {
 		if of == nil {
@@ -180,7 +183,7 @@ func (c *Catalog) Without(other *Catalog) (tables []*Table, indexes []*Index) {
 	return tables, indexes
 }
 
-// WithVersion returns a copy of the catalog with another version.
+// WithVersion returns a copy of the catalog that has version v.
 func (c *Catalog) WithVersion(v Version) *Catalog {
 	n := *c
 	n.Version = v
@@ -193,18 +196,18 @@ type ColumnBackfill struct {
 	Column *Column
 }
 
-// Validation is one condition on the rows of Table.
+// Validation is one condition that all rows of Table must meet.
 type Validation struct {
 	Kind  ValidationKind
 	Table *Table // in the new catalog
-	// Column is a column of the new catalog, for conditions on one column. Old is its earlier definition, with which
-	// the rows were written.
+	// Column is the new definition of a column, for conditions on one column. Old is its earlier definition, under
+	// which the existing rows were written.
 	Column, Old *Column
 	Check       *Check      // for ValidateCheck
 	Replaces    *Check      // the earlier definition of Check, or nil if it is new
 	ForeignKey  *ForeignKey // for ValidateForeignKey
-	// Placed and Placement are for ValidatePlacement. Placed is a placement key of the new catalog, and Placement is
-	// the name that no row may have there.
+	// Placed and Placement are for ValidatePlacement: in the placement key column Placed, no row may have the value
+	// Placement.
 	Placed    *Column
 	Placement string
 	Index     *Index // for ValidateUnique
@@ -217,13 +220,13 @@ const (
 	ValidateNotNull         ValidationKind = iota // Column is never NULL
 	ValidateLength                                // Column is no longer than its MaxLength
 	ValidateVectorLength                          // Column has VectorLength elements, none of them NULL
-	ValidateUTF8                                  // Column, so far BYTES, is valid UTF-8 (and no longer than MaxLength)
+	ValidateUTF8                                  // Column, so far BYTES, is valid UTF-8 no longer than MaxLength
 	ValidateCommitTimestamp                       // Column is never in the future
 	ValidateCheck                                 // Check is TRUE or NULL
 	ValidateParents                               // every row has its parent row
 	ValidateForeignKey                            // every referenced key exists
-	ValidatePlacement                             // Placed is not Placement
+	ValidatePlacement                             // no row has the value Placement in Placed
 	ValidateUnique                                // no two entries of Index have the same declared key
 	ValidateEnum                                  // Column has only numbers that its ENUM type defines
-	ValidateComputed                              // Column is generated and still has the values of Old
+	ValidateComputed                              // Column is generated, and computes the same values as Old
 )

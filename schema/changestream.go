@@ -12,11 +12,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// ChangeStreamID identifies a change stream. It never changes. The IDs are from the same sequence as TableIDs.
+// ChangeStreamID identifies a change stream. It never changes. Change streams, tables and indexes take their IDs from
+// one sequence.
 type ChangeStreamID uint32
 
-// ChangeStream records the changes of the tables and columns that it watches. It is immutable: a schema change that
-// alters it makes a new one with the same ID. Source: https://cloud.google.com/spanner/docs/change-streams.
+// ChangeStream records the changes of the tables and columns that it watches. A ChangeStream is immutable: a schema
+// change that alters it makes a new one with the same ID. Source:
+// https://cloud.google.com/spanner/docs/change-streams.
 type ChangeStream struct {
 	ID   ChangeStreamID
 	Name string // in the default schema
@@ -24,13 +26,13 @@ type ChangeStream struct {
 	All bool
 	// Tables lists the tables that FOR names, in order. A stream without tables that is not All watches nothing.
 	Tables []WatchedTable
-	// Options holds the values of the options that are set, as text by name. The fields below hold the effective values
-	// of all options.
+	// Options maps the names of the options that are set to their values as text. The fields below hold the effective
+	// values of all options, set or not.
 	Options map[string]string
 
 	Retention         time.Duration // how long records can be read
 	ValueCapture      ValueCapture
-	ExcludeInsert     bool // the stream does not record inserts; likewise for the next two
+	ExcludeInsert     bool // the stream does not record inserts
 	ExcludeUpdate     bool
 	ExcludeDelete     bool
 	ExcludeTTLDeletes bool // the stream does not record deletes by a row deletion policy
@@ -65,8 +67,8 @@ func (v ValueCapture) String() string { return valueCaptureNames[v] }
 // Watcher is a change stream that watches a given table.
 type Watcher struct {
 	Stream *ChangeStream
-	// Columns lists the columns that it watches in addition to the primary key, in the table's order. It includes
-	// columns that are being back-filled.
+	// Columns lists the watched columns that are not in the primary key, in the table's order. It includes columns
+	// that are being back-filled.
 	Columns []*Column
 }
 
@@ -94,8 +96,8 @@ func (s *ChangeStream) Watches(t *Table) bool {
 	return whole || named != nil
 }
 
-// watches reports whether the stream watches a whole table. Otherwise it returns what the stream names of the table;
-// nil if nothing.
+// watches reports whether the stream watches the whole table t. named is what FOR says about t; nil if FOR does not
+// name t.
 func (s *ChangeStream) watches(t *Table) (whole bool, named *WatchedTable) {
 	for i := range s.Tables {
 		if named = &s.Tables[i]; named.Table == t.ID {
@@ -105,7 +107,8 @@ func (s *ChangeStream) watches(t *Table) (whole bool, named *WatchedTable) {
 	return s.All, nil
 }
 
-// watchable reports whether a stream can watch the column in addition to the primary key: its values are not computed.
+// watchable reports whether a stream can watch the column in addition to the primary key. The column must not be in
+// the primary key, and its values must be stored.
 func (c *Column) watchable() bool {
 	return c.KeyOrdinal < 0 && (c.Generated == nil || c.Stored)
 }
@@ -120,8 +123,7 @@ func (c *Catalog) ChangeStream(name string) *ChangeStream {
 	return nil
 }
 
-// sameWatchers reports whether the same change streams watch a table in another catalog as in c, and none of them was
-// altered.
+// sameWatchers reports whether the same change streams, unaltered, watch table t in c and in o.
 func (c *Catalog) sameWatchers(t *Table, o *Catalog) bool {
 	others := func(s *ChangeStream) bool {
 		whole, named := s.watches(t)
@@ -258,8 +260,8 @@ func (d *draft) watchedTable(stream string, listed *ast.ChangeStreamForTable) (w
 	return w, nil
 }
 
-// checkWatchers checks a limit after a stream was created or altered: the number of streams that watch the same table
-// or column. A stream that watches a whole table also watches columns that are added later.
+// checkWatchers returns an error if, after s was created or altered, too many streams watch the same table or column.
+// A stream that watches a whole table also watches columns that are added later.
 func (d *draft) checkWatchers(s *ChangeStream) error {
 	all := 0
 	for _, o := range d.Streams {
@@ -285,8 +287,8 @@ func (d *draft) checkWatchers(s *ChangeStream) error {
 	return nil
 }
 
-// checkWatchersOf counts the streams that watch a table or its columns. One of them is s, which watches the whole table
-// or the given columns.
+// checkWatchersOf returns an error if too many streams watch table t or one of its columns. s is one of them: it
+// watches the whole table or the given columns.
 func (d *draft) checkWatchersOf(s *ChangeStream, t *Table, whole bool, columns []ColumnID) error {
 	wholes := 0
 	byColumn := map[ColumnID]int{}
@@ -316,8 +318,8 @@ type changeStreamOption struct {
 	name string
 	typ  string // the type of its values: textOption or boolOption
 	want string // a description of the permitted values
-	// set applies the option's value to the stream, or the default for "". It returns false if the value is not
-	// permitted.
+	// set sets the field of the stream from the option's value as text. "" sets the default. set returns false if the
+	// value is not permitted.
 	set func(s *ChangeStream, text string) bool
 }
 
@@ -349,7 +351,7 @@ func ChangeStreamOptionType(name string) string {
 	return ""
 }
 
-// setOptions sets the options of a stream that clause names; the others stay as they are. clause may be nil.
+// setOptions sets the options that clause names, and leaves all others as they are. clause may be nil.
 func (d *draft) setOptions(s *ChangeStream, clause *ast.Options) error {
 	s.Options = maps.Clone(s.Options)
 	if clause != nil {
@@ -403,7 +405,7 @@ func valueText(e ast.Expr) string {
 	return e.SQL()
 }
 
-// obeyOptions sets the fields of the stream that depend on its options.
+// obeyOptions sets the fields of the stream that follow from Options.
 func (s *ChangeStream) obeyOptions() {
 	for _, o := range changeStreamOptions {
 		o.set(s, s.Options[o.name])

@@ -8,12 +8,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// ColumnarPolicy is the value of the option columnar_policy. It says whether a columnar copy of a table or an index is
-// kept: https://cloud.google.com/spanner/docs/configure-columnar-engine. An index inherits the policy of its table, and
-// a table that of its database.
+// ColumnarPolicy is the value of the option columnar_policy. It says whether Crowfoot maintains a columnar copy of a
+// table or an index: https://cloud.google.com/spanner/docs/configure-columnar-engine. An index inherits the policy of
+// its table, and a table inherits the policy of its database.
 type ColumnarPolicy string
 
-// The values of columnar_policy.
+// These are the values of columnar_policy.
 const (
 	ColumnarInherited ColumnarPolicy = "" // NULL, or not set
 	ColumnarEnabled   ColumnarPolicy = "enabled"
@@ -25,7 +25,7 @@ const (
 	mustBeColumnarPolicy = "The value must be 'enabled', 'disabled' or NULL"
 )
 
-// orElse returns the policy, or the parent's policy if it is inherited.
+// orElse returns p, or the policy of the parent if p is ColumnarInherited.
 func (p ColumnarPolicy) orElse(parent ColumnarPolicy) ColumnarPolicy {
 	if p == ColumnarInherited {
 		return parent
@@ -33,10 +33,10 @@ func (p ColumnarPolicy) orElse(parent ColumnarPolicy) ColumnarPolicy {
 	return p
 }
 
-// TableIsColumnar reports whether a columnar copy of a table of c is kept.
+// TableIsColumnar reports whether Crowfoot maintains a columnar copy of table t of c.
 func (c *Catalog) TableIsColumnar(t *Table) bool { return c.columnarPolicyOf(t) == ColumnarEnabled }
 
-// IndexIsColumnar reports whether a columnar copy of an index of c is kept.
+// IndexIsColumnar reports whether Crowfoot maintains a columnar copy of index i of c.
 func (c *Catalog) IndexIsColumnar(i *Index) bool {
 	return i.ColumnarPolicy.orElse(c.columnarPolicyOf(i.Table)) == ColumnarEnabled
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// setType sets the type of a column of t as a statement writes it.
+// setType sets the type of column c of table t from the type in a statement.
 func (d *draft) setType(t *Table, c *Column, s ast.SchemaType) error {
 	if err := c.setType(d.ProtoBundle(), t.FullName()+"."+c.Name, s); err != nil {
 		if array, ok := s.(*ast.ArraySchemaType); ok {
@@ -32,8 +32,8 @@ func (d *draft) setType(t *Table, c *Column, s ast.SchemaType) error {
 	return nil
 }
 
-// setType sets the column's type as a statement writes it. The type may come from bundle. Messages call the column
-// where, as "t.c".
+// setType sets the column's type from t, the type in a statement. PROTO and ENUM types come from bundle. Errors call
+// the column where, such as "t.c".
 func (c *Column) setType(bundle *ProtoBundle, where string, t ast.SchemaType) error {
 	c.MaxLength, c.LengthIsMax, c.VectorLength = 0, false, 0
 	array, ok := t.(*ast.ArraySchemaType)
@@ -52,7 +52,7 @@ func (c *Column) setType(bundle *ProtoBundle, where string, t ast.SchemaType) er
 	return nil
 }
 
-// setVectorLength sets the length from the argument vector_length=>n.
+// setVectorLength sets VectorLength from the type argument vector_length=>n.
 func (c *Column) setVectorLength(where string, arg *ast.NamedArg) error {
 	if !strings.EqualFold(arg.Name.Name, "vector_length") || c.VectorLength != 0 {
 		return usererror.BadTypeArgument(where, arg.Name.Name)
@@ -72,7 +72,7 @@ func (c *Column) setVectorLength(where string, arg *ast.NamedArg) error {
 	return nil
 }
 
-// checkVector refuses vector_length on a column whose values are computed.
+// checkVector refuses vector_length on a generated column or a column with a DEFAULT.
 func (c *Column) checkVector(where string) error {
 	if c.VectorLength != 0 && (c.Generated != nil || c.Default != nil) {
 		return usererror.VectorLengthOfComputed(where)
@@ -151,12 +151,12 @@ func (c *Column) TypeSQL() string {
 	return c.SpannerType()
 }
 
-// SpannerType returns the column's type as INFORMATION_SCHEMA shows it: as in DDL, except for PROTO<a.b.C> and
+// SpannerType returns the column's type as INFORMATION_SCHEMA shows it. It differs from TypeSQL in PROTO<a.b.C> and
 // ENUM<a.b.C>.
 func (c *Column) SpannerType() string { return c.arraySQL(c.scalarSQL(elementOf(c.Type))) }
 
-// arraySQL returns the column's type as DDL writes it. scalar is the type of its values or, for an ARRAY, of the
-// elements.
+// arraySQL returns the column's type as DDL writes it. scalar is the type of the column's values, or of the elements
+// of an ARRAY.
 func (c *Column) arraySQL(scalar string) string {
 	switch {
 	case c.Type.Kind != value.Array:
@@ -186,5 +186,5 @@ func isKeyable(t *value.Type) bool {
 	return t.Kind != value.Array && t.Kind != value.JSON && t.Kind != value.Proto && t.Kind != value.Struct && t.Kind != value.Interval
 }
 
-// shortType returns a type's name for messages about keys.
+// shortType returns a type's name without its length, for errors about keys.
 func shortType(t *value.Type) string { return t.Kind.String() }

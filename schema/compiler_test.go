@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// wordCompiler replaces the SQL compiler in tests. A word that names a column of the table reads it. Any other word
-// that starts like a column name is an error.
+// wordCompiler replaces the SQL compiler in tests. Each word of an expression that is the name of a column reads that
+// column. A word that begins with "missing" is an error.
 type wordCompiler struct{}
 
 func (wordCompiler) CompileExpr(catalog *Catalog, t *Table, sql string, want *value.Type) (*Expr, error) {
@@ -44,8 +44,7 @@ func (wordCompiler) CompileExpr(catalog *Catalog, t *Table, sql string, want *va
 	return e, nil
 }
 
-// CompileView understands only SELECT t.a, t.b AS c FROM t. A column of a table or a view has its type, everything else
-// is INT64. Now always returns the same time.
+// Now returns the same time at every call.
 func (wordCompiler) Now() time.Time { return time.Date(2026, 8, 1, 12, 0, 0, 1, time.UTC) }
 
 func (wordCompiler) CompileView(c *Catalog, sql string) (columns []ViewColumn, uses []Use, err error) {
@@ -73,7 +72,8 @@ func (wordCompiler) CompileView(c *Catalog, sql string) (columns []ViewColumn, u
 	return columns, w.uses, nil
 }
 
-// viewWords holds what a view names.
+// viewWords finds the tables and views that the query of a view names. It understands only SELECT t.a, t.b AS c FROM
+// t, also with joins. A selected column has its type; any other expression is INT64.
 type viewWords struct {
 	catalog *Catalog
 	uses    []Use
@@ -127,7 +127,7 @@ func (w *viewWords) item(item ast.SelectItem) (c ViewColumn, err error) {
 	return c, err
 }
 
-// column records that a column is used, and returns its type.
+// column notes that a column of a table or view is used, and returns the column's type.
 func (w *viewWords) column(of, name string) (*value.Type, error) {
 	if v := w.catalog.View(of); v != nil {
 		for _, c := range v.Columns {
@@ -154,7 +154,7 @@ func (wordCompiler) NextValue(string, *Generator) func([]value.Value) (value.Val
 	return func([]value.Value) (value.Value, error) { return value.OfInt64(1), nil }
 }
 
-// CompileFunction treats every word that names a table, a view or a function as a use of it.
+// CompileFunction reports each word that names a table, a view or a function as a Use.
 func (wordCompiler) CompileFunction(c *Catalog, f *Function) (s Signature, uses []Use, err error) {
 	s.Result.Type = value.Int64Type
 	lexer := syntax.NewLexer(f.SQL)

@@ -14,21 +14,22 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Values that are computed from a row are kept in many places. Stored columns, keys and index entries hold them,
-// constraints were checked with them, and columnar copies and open transactions rely on them. They stay valid as long
-// as they are computed from the same sources. An origin describes these sources, so that two versions can be compared.
-// The database's default time zone is not part of it: it changes only while there are no tables.
+// Values that are computed from a row are stored and used in many places. Stored columns, keys and index entries
+// contain such values, CHECK constraints were checked with them, and columnar copies and open transactions rely on
+// them. They stay valid as long as they are computed from the same sources. An origin describes these sources, so
+// that two versions of an expression can be compared. It does not include the database's default time zone, which can
+// change only while the database has no tables.
 
-// origin describes what the values of an expression are computed from, as hashes. Without hashes, a chain of columns,
-// each of which reads all columns before it, would double the text at each step. Two expressions with the same origin
-// have the same value in the same row.
+// origin describes the sources from which the values of an expression are computed, as hashes. If two expressions
+// have the same origin, they have the same value in the same row. The hashes bound the length: without them, in a
+// chain of columns each of which reads all columns before it, the text would double at each step.
 type origin struct {
 	text  string // a hash of the expression, of the columns that it reads and of the functions that it calls
-	types string // a hash of the definitions of the PROTO and ENUM types that it may read; "" if there are none
+	types string // a hash of the definitions of the PROTO and ENUM types that it may read; "" if none
 }
 
-// computedFrom returns the origin of an expression, which may be nil. The expression and the columns that it reads must
-// be complete.
+// computedFrom returns the origin of an expression, which may be nil. The expression and the columns that it reads
+// must be compiled already.
 func (e *Expr) computedFrom() origin {
 	if e == nil {
 		return origin{}
@@ -52,7 +53,7 @@ func (e *Expr) computedFrom() origin {
 	return o
 }
 
-// hashOf returns a hash of text as a string; "" for "".
+// hashOf returns the SHA-256 hash of text in hexadecimal; "" for "".
 func hashOf(text string) string {
 	if text == "" {
 		return ""
@@ -61,7 +62,7 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// computedFrom returns the origin of a column's values. For values that stand in the row itself, this is only the
+// computedFrom returns the origin of a column's values. If the values are stored in the row, the origin is only the
 // column's type.
 func (c *Column) computedFrom() origin {
 	o := origin{text: c.Type.String()}
@@ -72,15 +73,17 @@ func (c *Column) computedFrom() origin {
 	return o
 }
 
-// ComputedFrom returns the type of a column's values and, for a computed column, a hash of what the values are computed
-// from. If the result is the same for two versions of a column, they have the same value in the same row.
+// ComputedFrom returns the type of a column's values and, for a column whose values are not stored, a hash of what
+// the values are computed from. If the result is the same for two versions of a column, both have the same value in
+// the same row.
 func (c *Column) ComputedFrom() string {
 	o := c.computedFrom()
 	return o.text + o.types
 }
 
-// compareComputed handles a table of the draft whose expressions may now have other values. It refuses a change of
-// values that stand in rows, keys or index entries. It adds validations of existing rows for constraints that changed.
+// compareComputed compares the expressions of t, a table of the draft, with those of its old version. It refuses a
+// change of values that are stored in rows, keys or index entries. For changed CHECK constraints it adds validations
+// of existing rows.
 func (d *draft) compareComputed(t *Table) error {
 	before := d.old.TableByID(t.ID)
 	for _, c := range t.Columns {
@@ -93,7 +96,7 @@ func (d *draft) compareComputed(t *Table) error {
 		case was == is:
 		case was.text != is.text || descriptor.Redefined(old.Generated.roots(), c.Generated.bundle.Type):
 			return usererror.ChangeGeneratedExpression(t.FullName() + "." + c.Name)
-		default: // types have gained or lost fields or numbers
+		default: // types have got new fields or numbers, or lost some
 			d.validate(ValidateComputed, t, c, old)
 		}
 	}
@@ -106,8 +109,9 @@ func (d *draft) compareComputed(t *Table) error {
 	return nil
 }
 
-// roots returns the PROTO and ENUM types that an expression may read, without the types of their fields. These are the
-// types of its columns, and types whose names may stand in its text or in the text of a function that it calls.
+// roots returns the PROTO and ENUM types that an expression may read, without the types of their fields. It returns
+// the types of the columns that the expression reads, and all types whose names seem to occur in its text or in the
+// text of a function that it calls.
 func (e *Expr) roots() (list []*value.Type) {
 	if e.bundle == nil {
 		return nil

@@ -10,15 +10,15 @@ import (
 
 // Definition is the SQL text of a view or a function.
 type Definition struct {
-	SQL string `json:"sql"` // as written, without comments
+	SQL string `json:"sql"` // as the user wrote it, without comments
 	// Uses lists the tables and objects that the text names, in the order of the text.
 	Uses []Use `json:"uses,omitempty"`
 }
 
 func (f *Definition) definition() *Definition { return f }
 
-// Use is a table or an object that a Definition names. If the Definition names a view, the view is a use, but the
-// tables that the view reads are not. For the proto bundle, the Use holds types.
+// Use is a table or an object that a Definition names. If the Definition names a view, the view is a Use, but the
+// tables that the view reads are not. A Use can also be the proto bundle, if the Definition names one of its types.
 type Use struct {
 	ID      TableID    `json:"id"`
 	Columns []ColumnID `json:"columns,omitempty"` // the columns of a table
@@ -29,14 +29,15 @@ type Use struct {
 type defined interface {
 	Object
 	definition() *Definition
-	// compiled returns a new version of the object, compiled in the draft.
+	// compiled returns a new version of the object, which is compiled with the catalog of the draft.
 	compiled(d *draft) (defined, error)
-	// changed returns an error if the new version would change something for the users of the object, else nil.
+	// changed returns an error if the new version would break the users of the object, else nil. The error names
+	// action and cause.
 	changed(action, cause string, now defined) *usererror.Error
 }
 
-// dependentsOf lists the views and functions that name the table or object id. If uses is not nil, it must be true for
-// the Use.
+// dependentsOf lists the views and functions that name the table or object id. If uses is not nil, dependentsOf
+// leaves out the views and functions for whose Use it returns false.
 func (c *Catalog) dependentsOf(id TableID, uses func(*Use) bool) (list []defined) {
 	for o := range objectsOf[defined](c) {
 		if slices.ContainsFunc(o.definition().Uses, func(u Use) bool { return u.ID == id && (uses == nil || uses(&u)) }) {
@@ -56,8 +57,8 @@ func usesIndex(name string) func(*Use) bool {
 	}
 }
 
-// checkUnnamed refuses to drop an object that views or functions name. what describes it in the error: TABLE `t`,
-// column `c`.
+// checkUnnamed returns an error if list, the views and functions that name an object, is not empty, because the
+// object cannot be dropped then. In the error, what describes the object: TABLE `t`, column `c`.
 func checkUnnamed(what string, list []defined) error {
 	views, functions := list, []defined(nil)
 	if at := slices.IndexFunc(list, func(o defined) bool { return o.kind() != viewKind }); at >= 0 {
@@ -73,7 +74,7 @@ func checkUnnamed(what string, list []defined) error {
 	return nil
 }
 
-// definedNames returns the sorted names of the list, for an error.
+// definedNames returns the sorted names of the objects in list, separated by commas, for an error.
 func definedNames(list []defined) string {
 	var names []string
 	for _, o := range list {
@@ -83,7 +84,7 @@ func definedNames(list []defined) string {
 	return strings.Join(names, ", ")
 }
 
-// reaches reports whether an object names another one, directly or through others.
+// reaches reports whether o names the object id, directly or through other views and functions.
 func (c *Catalog) reaches(o defined, id TableID) bool {
 	visited := map[TableID]bool{}
 	var visit func(o defined) bool
@@ -111,7 +112,8 @@ func (c *Catalog) definedBy(id TableID) defined {
 	return found
 }
 
-// depth returns the length of the longest chain of views and functions that starts at o, each of which names the next.
+// depth returns the length of the longest chain of views and functions that starts at o, in which each one names the
+// next. known caches results by ID.
 func (c *Catalog) depth(o defined, known map[TableID]int) int {
 	id := o.entity().ID
 	if n := known[id]; n > 0 {
@@ -127,7 +129,8 @@ func (c *Catalog) depth(o defined, known map[TableID]int) int {
 	return deepest + 1
 }
 
-// checkDepth refuses a change that makes the chain of an object, or of one that depends on it, too long.
+// checkDepth returns an error if a changed object makes a chain of views and functions too long, whether the chain
+// begins with that object or with another one that depends on it.
 func (d *draft) checkDepth(changed defined) error {
 	known := map[TableID]int{}
 	if d.depth(changed, known) > maxViewNesting {
@@ -144,14 +147,14 @@ func (d *draft) checkDepth(changed defined) error {
 	return nil
 }
 
-// replaces reports whether an object of the draft replaces an older one.
+// replaces reports whether the old catalog has an object with the ID of o, so that o replaces it.
 func (d *draft) replaces(o Object) bool {
 	_, is := d.old.objects.Get(o.entity().ID)
 	return is
 }
 
-// replace replaces the view or function with the same ID. The change must not affect the views and functions that
-// depend on it.
+// replace puts o in place of the view or function with the same ID. It returns an error if that would break views or
+// functions that depend on o.
 func (d *draft) replace(o defined, action string) error {
 	d.put(o)
 	if err := d.checkDepth(o); err != nil || !d.replaces(o) {
@@ -160,8 +163,8 @@ func (d *draft) replace(o defined, action string) error {
 	return d.revalidate(action, o.entity().FullName(), d.dependentsOf(o.entity().ID, nil))
 }
 
-// revalidate compiles views and functions again after cause, which they name, was changed by an action such as "alter
-// VIEW".
+// revalidate compiles the views and functions in list again, because cause, which they name, was changed by an action
+// such as "alter VIEW". It returns an error if one does not compile, or changes for its own users.
 func (d *draft) revalidate(action, cause string, list []defined) error {
 	for _, o := range list {
 		now, err := o.compiled(d)
@@ -184,7 +187,8 @@ func (d *draft) revalidate(action, cause string, list []defined) error {
 	return nil
 }
 
-// revalidateColumn is revalidate for the views and functions that name an altered column.
+// revalidateColumn runs revalidate for the views and functions that name an altered column, if the column's type has
+// changed.
 func (d *draft) revalidateColumn(t *Table, name string) error {
 	c := t.Column(name)
 	before := d.old.TableByID(t.ID).columnByID(c.ID)
@@ -194,7 +198,7 @@ func (d *draft) revalidateColumn(t *Table, name string) error {
 	return d.revalidate("alter column", t.FullName()+"."+c.Name, d.dependentsOf(t.ID, usesColumn(c.ID)))
 }
 
-// inOrder sorts objects so that each comes after those that it names. Otherwise it keeps their order.
+// inOrder sorts objects so that each comes after those that it names. Apart from that, it preserves their order.
 func (c *Catalog) inOrder(list []Object) []Object {
 	sorted := make([]Object, 0, len(list))
 	done := map[TableID]bool{}

@@ -6,26 +6,28 @@ import (
 	"slices"
 )
 
-// Dependencies are the parts of a catalog on which a statement, a read or a mutation relies. HoldIn tells a transaction
-// whether a later schema change affects them. Dependencies are immutable once they are complete.
+// Dependencies are the parts of a catalog on which a statement, a read or a mutation relies. HoldIn tells a
+// transaction whether a later catalog still has these parts unchanged. Dependencies are immutable once they are
+// complete.
 //
-// A read depends on the table's name and place in its interleave tree, on the columns, and on the index through which
-// it reads. A write depends on all rules for a valid row of the table, and on all that is written with it, such as
-// change streams that watch the table. The back-fill of a column or an index, or its end, affects neither. The
-// exception is a UNIQUE index that was filled.
+// A read depends on the table's name and parent, on the columns, and on the index through which it reads. A write
+// depends on all rules for a valid row of the table, and on everything that must be written with the row, such as
+// records of change streams. A new column or index affects writes when its back-fill begins, because later writes
+// must maintain it, but not when the back-fill ends. The exception is a UNIQUE index: when it is filled, it affects
+// writes again (ValidatingUnique).
 type Dependencies struct {
-	whole  *Catalog // if set, the dependencies are all of this catalog
+	whole  *Catalog // if set, the dependencies are the whole of this catalog
 	reads  []readDependency
 	writes []writeDependency
 	named  []Object
-	// role must have the privileges in needs; "" has all privileges.
+	// If role is not "", it must have the privileges in needs.
 	role  string
 	needs []Need
 }
 
 type readDependency struct {
 	table   *Table
-	index   *Index // the index through which rows are read; nil: the table itself
+	index   *Index // the index through which rows are read; nil if the table itself is read
 	columns []*Column
 }
 
@@ -33,14 +35,14 @@ type writeDependency struct {
 	catalog   *Catalog // the catalog of table
 	table     *Table
 	removes   bool
-	referrers []referrer // only if removes is true
+	referrers []referrer // the tables that refer to table; only set if removes is true
 	sequences []Object   // the sequences from which defaults of the table take values
 }
 
-// DependOnAll returns dependencies on all of a catalog.
+// DependOnAll returns dependencies on the whole of a catalog.
 func DependOnAll(c *Catalog) *Dependencies { return &Dependencies{whole: c} }
 
-// Read adds columns that are read from a table, or through one of its indexes if x is not nil.
+// Read adds columns of table t that are read, through index x if x is not nil.
 func (d *Dependencies) Read(t *Table, x *Index, columns []*Column) {
 	key := t.Key
 	if x != nil {
@@ -53,11 +55,11 @@ func (d *Dependencies) Read(t *Table, x *Index, columns []*Column) {
 	d.reads = append(d.reads, readDependency{t, x, all})
 }
 
-// Name adds an object that a statement names: a view, a function, a sequence.
+// Name adds an object that a statement names: a view, a function or a sequence.
 func (d *Dependencies) Name(o Object) { d.named = append(d.named, o) }
 
-// Write adds a table of c whose rows are written. removes says that rows are deleted or that values in them are
-// replaced. Then the tables that refer to it count as well.
+// Write adds table t of c, to which rows are written. removes says that rows are deleted or that values in them are
+// replaced. Then d also depends on the tables that refer to t.
 func (d *Dependencies) Write(c *Catalog, t *Table, removes bool) {
 	for _, w := range d.writes {
 		if w.table == t && (w.removes || !removes) {
@@ -81,12 +83,12 @@ func (d *Dependencies) Write(c *Catalog, t *Table, removes bool) {
 	}
 }
 
-// DependOnAccess returns the dependencies of a role on the privileges that it needs.
+// DependOnAccess returns dependencies that hold as long as a role has the privileges in needs.
 func DependOnAccess(role string, needs []Need) *Dependencies {
 	return &Dependencies{role: role, needs: needs}
 }
 
-// HoldIn reports whether all that d depends on is in c as it was in the catalog for which d was made.
+// HoldIn reports whether everything that d depends on is the same in c as in the catalog for which d was made.
 func (d *Dependencies) HoldIn(c *Catalog) bool {
 	if d.whole != nil {
 		return d.whole == c
@@ -104,7 +106,7 @@ func (d *Dependencies) HoldIn(c *Catalog) bool {
 	return sameObjects(d.named, c) && (d.role == "" || c.CheckAccess(d.role, d.needs) == nil)
 }
 
-// sameObjects reports whether c has the same versions of all objects in list.
+// sameObjects reports whether c has all objects in list, unchanged.
 func sameObjects(list []Object, c *Catalog) bool {
 	return !slices.ContainsFunc(list, func(o Object) bool {
 		now, _ := c.objects.Get(o.entity().ID)
@@ -122,7 +124,8 @@ func (c *Catalog) sequencesIn(t *Table) (list []Object) {
 	return list
 }
 
-// find returns the table in another catalog. It returns nil if the table is missing there or has another name.
+// find returns the table with t's ID and name in catalog c. It returns nil if c has no such table, or if the table
+// has another name there.
 func (t *Table) find(c *Catalog) *Table {
 	if now := c.Table(t.FullName()); now != nil && now.ID == t.ID {
 		return now
@@ -144,7 +147,8 @@ func (r *readDependency) holdsIn(c *Catalog) bool {
 	return !slices.ContainsFunc(r.columns, func(col *Column) bool { return !col.sameToReaders(now) })
 }
 
-// sameToReaders reports whether the entries of an index hold the same in now as in its own table.
+// sameToReaders reports whether the entries of index x contain the same in table now, a later version of its table,
+// and whether reads may use them.
 func sameToReaders(x *Index, now *Table) bool {
 	at := slices.IndexFunc(now.Indexes, func(o *Index) bool { return o.ID == x.ID })
 	if at < 0 || now.Indexes[at].State != IndexReadWrite {
@@ -155,8 +159,8 @@ func sameToReaders(x *Index, now *Table) bool {
 	return reflect.DeepEqual(was, is)
 }
 
-// sameToReaders reports whether the column has the same values in now as in its own table. Rules for writes, such as
-// the length or the default, do not matter to readers, nor does a new NOT NULL.
+// sameToReaders reports whether the column has the same values in table now, a later version of its table. Rules that
+// only writes must obey, such as the length, the DEFAULT or a new NOT NULL, do not count.
 func (c *Column) sameToReaders(now *Table) bool {
 	at := slices.IndexFunc(now.Columns, func(o *Column) bool { return o.ID == c.ID })
 	if at < 0 {
@@ -183,7 +187,7 @@ func (w *writeDependency) holdsIn(c *Catalog) bool {
 	return !w.removes || reflect.DeepEqual(w.referrers, c.rulesOfReferrers(now))
 }
 
-// rules holds everything that a row of a table must obey and that must be written with it.
+// rules holds everything that a row of a table must obey and that must be written with the row.
 type rules struct {
 	stored   storedTable
 	computed []origin // of the expressions of columns and constraints
@@ -191,17 +195,18 @@ type rules struct {
 
 func rulesOf(t *Table) rules {
 	s, computed := storeTable(t), []origin(nil)
-	s.NextColumn, s.RowDeletion, s.Columnar, s.Locality = 0, nil, "", "" // these do not matter to writes
+	s.NextColumn, s.RowDeletion, s.Columnar, s.Locality = 0, nil, "", "" // writes do not depend on these
 	s.Synonym = ""
 	for i, c := range t.Columns {
-		if c.Becoming != nil { // writes obey it already
+		if c.Becoming != nil { // writes obey the new definition already
 			s.Columns[i], c = storeColumn(c.Becoming), c.Becoming
 		}
 		computed = append(computed, c.Default.computedFrom(), c.Generated.computedFrom())
 		s.Columns[i].WriteOnly, s.Columns[i].Locality = false, ""
 	}
 	for i, x := range t.Indexes {
-		// A write can tell whether a key of a UNIQUE index is taken only once all entries exist: see ValidatingUnique.
+		// Until all entries of a UNIQUE index exist, a write cannot tell whether another row has the same key: see
+		// ValidatingUnique.
 		s.Indexes[i].WriteOnly = x.ChecksUnique() && x.State == IndexWriteOnly
 		s.Indexes[i].ValidateUnique, s.Indexes[i].Columnar, s.Indexes[i].Locality = false, "", ""
 	}
@@ -212,7 +217,7 @@ func rulesOf(t *Table) rules {
 	return rules{s, computed}
 }
 
-// referrer is a table that must be checked when rows of another table are deleted or changed.
+// referrer is a table that a transaction must check when it deletes or changes rows of another table.
 type referrer struct {
 	Table      TableID
 	Interleave Interleave

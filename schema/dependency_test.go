@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// dependencyBase is the schema that the statements of TestDependencies change.
+// dependencyBase is the DDL of the schema to which TestDependencies applies statements.
 var dependencyBase = []string{
 	"CREATE TABLE T (K INT64, V STRING(10), W INT64, X INT64, G STRING(MAX) AS (V)) PRIMARY KEY (K)",
 	"CREATE INDEX ByV ON T(V) STORING (X)",
@@ -15,7 +15,7 @@ var dependencyBase = []string{
 	"CREATE CHANGE STREAM OfR FOR R(TK)",
 }
 
-// dependents returns examples of dependencies, by name.
+// dependents returns some Dependencies on c, by name.
 func dependents(c *Catalog) map[string]*Dependencies {
 	read := func(table, index string, columns ...string) *Dependencies {
 		d := new(Dependencies)
@@ -43,8 +43,9 @@ func dependents(c *Catalog) map[string]*Dependencies {
 	}
 }
 
-// TestDependencies checks two steps of each schema change: the catalog that serves while rows are back-filled, and the
-// complete one. For each it lists which dependencies on the previous catalog no longer hold.
+// TestDependencies applies statements to dependencyBase. begun lists the Dependencies on the old catalog that do not
+// hold in the catalog that serves while rows are filled or checked. complete lists those on that catalog that do not
+// hold in the complete one.
 func TestDependencies(t *testing.T) {
 	for _, test := range []struct{ statement, begun, complete string }{
 		{"CREATE TABLE N (K INT64) PRIMARY KEY (K)", "", ""},
@@ -103,7 +104,7 @@ func TestDependencies(t *testing.T) {
 				t.Errorf("as it begins, it concerns %q, want %q", got, test.begun)
 			}
 			if begun.Table("O") == nil || begun.Table("T").Column("W") == nil || begun.Table("T").Index("ByV") == nil {
-				return // dropped objects are gone at once
+				return // dropped objects are missing at once, so later dependencies cannot be made
 			}
 			if got := broken(dependents(begun), next); got != test.complete {
 				t.Errorf("as it completes, it concerns %q, want %q", got, test.complete)
@@ -112,8 +113,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// TestPlacementDependencies checks that dropping a placement affects only transactions that write rows with a placement
-// key.
+// TestPlacementDependencies checks which transactions a DROP PLACEMENT affects: only those that write rows with a
+// placement key.
 func TestPlacementDependencies(t *testing.T) {
 	c := NewCatalog()
 	for _, s := range []string{
@@ -134,9 +135,9 @@ func TestPlacementDependencies(t *testing.T) {
 	}
 }
 
-// TestUniqueDependencies checks when a new UNIQUE index affects transactions. When it is filled, and before its entries
-// are compared, it affects those that have written meanwhile. When it becomes complete, it affects none of those that
-// began later.
+// TestUniqueDependencies checks which transactions a new UNIQUE index affects. When it is filled, and before its
+// entries are compared, it affects the transactions that wrote while it was being filled. When it becomes complete,
+// it affects no transaction.
 func TestUniqueDependencies(t *testing.T) {
 	c := NewCatalog()
 	for _, s := range dependencyBase {

@@ -13,25 +13,25 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// draft is the catalog that a statement is building. It shares with the old catalog all that the statement does not
-// change. own makes a copy of a table that belongs to the draft.
+// draft is the catalog that a statement is building. It shares with the old catalog everything that the statement
+// does not change. To change a table, the statement calls own, which makes a copy of the table.
 //
-// If the draft replaces a table, other tables that point at it must point at the new one. So the draft also copies the
-// tables that refer to it, as children or by foreign keys. It does not copy the columns of these; both copies share
-// them.
+// If the draft replaces a table, other tables that point at it must point at the new version. So the draft also
+// copies the tables that refer to the replaced table, as children or by foreign keys. It does not copy the columns of
+// such tables; both versions share them.
 type draft struct {
 	*Catalog
 	old      *Catalog
 	src      *syntax.Statement
 	compiler Compiler
 	change   *Change
-	copies   map[*Table]bool // tables that belong to the draft, with their indexes and foreign keys
-	mine     map[*Table]bool // the tables whose columns and expressions belong to it too
-	renamed  bool            // whether a table was renamed
+	copies   map[*Table]bool // tables of the draft that it has made or copied
+	mine     map[*Table]bool // the tables in copies whose columns and expressions are copies, too
+	renamed  bool            // a table was renamed
 
-	protoDescriptors []byte // from the request, or nil
+	protoDescriptors []byte // the descriptors in the request, or nil
 
-	at token.Pos // the start of the part of the statement that is being read; invalid before the first
+	at token.Pos // the position of the clause that is being read; invalid before the first clause
 }
 
 func (c *Catalog) draft(src *syntax.Statement, compiler Compiler) *draft {
@@ -42,10 +42,11 @@ func (c *Catalog) draft(src *syntax.Statement, compiler Compiler) *draft {
 	}
 }
 
-// reading records which part of the statement is being read. An error without a position of its own gets this one.
+// reading notes that the statement's clause n is being read. An error without a position of its own gets the position
+// of n.
 func (d *draft) reading(n ast.Node) { d.at = n.Pos() }
 
-// placed adds the position in the statement's text to an error.
+// placed adds a position to an error: that of the clause that was read last.
 func (d *draft) placed(err error) error {
 	var user *usererror.Error
 	if d.at.Invalid() || !errors.As(err, &user) {
@@ -61,7 +62,7 @@ func (d *draft) newID() TableID {
 	return id
 }
 
-// own returns the draft's own copy of a table, which the draft may change.
+// own returns the draft's own copy of a table, which the draft can change.
 func (d *draft) own(t *Table) *Table {
 	if d.mine[t] {
 		return t
@@ -73,13 +74,14 @@ func (d *draft) own(t *Table) *Table {
 	return t
 }
 
-// adopt makes a new table the draft's own.
+// adopt adds a table that the statement has just made to the draft.
 func (d *draft) adopt(t *Table) {
 	d.copies[t], d.mine[t] = true, true
 	d.enter(t)
 }
 
-// copied replaces a table by a copy of it, with copies of its indexes and foreign keys.
+// copied replaces a table of the draft by a copy, with copies of its indexes and foreign keys. It returns t if t is
+// such a copy already.
 func (d *draft) copied(t *Table) *Table {
 	if d.copies[t] {
 		return t
@@ -90,8 +92,8 @@ func (d *draft) copied(t *Table) *Table {
 	return n
 }
 
-// relink updates all tables that refer to t, directly or through others, so that they point at the draft's t and its
-// columns.
+// relink updates all tables that refer to t, directly or through other tables. Afterwards they point at the draft's
+// version of t and of its columns.
 func (d *draft) relink(t *Table) {
 	list := d.dependents(t)
 	for i, x := range list {
@@ -102,8 +104,8 @@ func (d *draft) relink(t *Table) {
 	}
 }
 
-// dependents returns t and all tables that refer to it, directly or through others, because they are interleaved in it
-// or have foreign keys to it.
+// dependents returns t and all tables that are interleaved in it or have foreign keys to it, directly or through
+// other tables.
 func (c *Catalog) dependents(t *Table) []*Table {
 	visited := map[TableID]bool{t.ID: true}
 	list := []*Table{t}
@@ -118,8 +120,8 @@ func (c *Catalog) dependents(t *Table) []*Table {
 	return list
 }
 
-// enter registers a table, its indexes and its constraints under their names and IDs. It replaces an older table with
-// the same ID.
+// enter registers a table, its indexes and its constraints under their names and IDs. An older table with the same ID
+// is replaced.
 func (d *draft) enter(t *Table) {
 	d.tables = d.tables.With(t.ID, t)
 	d.name(t, t.Name, nameOfTable)
@@ -140,7 +142,7 @@ func (d *draft) enter(t *Table) {
 	}
 }
 
-// leave undoes enter.
+// leave removes what enter has registered for t.
 func (d *draft) leave(t *Table) {
 	d.tables = d.tables.Without(t.ID)
 	d.unname(t, t.Name)
@@ -177,7 +179,7 @@ func (d *draft) enterForeignKey(fk *ForeignKey) {
 	d.referrers = d.referrers.With(referenceOf(fk.Referenced, fk.Table), struct{}{})
 }
 
-// leaveForeignKey removes a foreign key that its table no longer has from the catalog's names and references.
+// leaveForeignKey removes fk from the catalog's names and references. The caller has removed fk from its table.
 func (d *draft) leaveForeignKey(fk *ForeignKey) {
 	d.unname(fk.Table, fk.Name)
 	t := fk.Table
@@ -186,7 +188,7 @@ func (d *draft) leaveForeignKey(fk *ForeignKey) {
 	}
 }
 
-// name registers a name in the schema of t for t, or for an index or constraint of it.
+// name registers a name in the schema of t, for t itself or for one of its indexes or constraints.
 func (d *draft) name(t *Table, name string, kind nameKind) {
 	d.names = d.names.With(key(t.Schema, name), named{t.ID, kind})
 }
@@ -195,7 +197,7 @@ func (d *draft) unname(t *Table, name string) { d.names = d.names.Without(key(t.
 
 func key(schema, name string) string { return strings.ToLower(fullName(schema, name)) }
 
-// path splits a name into schema and name. The results do not refer to the text of the statement.
+// path splits a name into schema and name. The results are copies, so that the text of the statement can be freed.
 func (d *draft) path(kind string, p *ast.Path) (schema, name string, err error) {
 	d.reading(p)
 	switch len(p.Idents) {
@@ -260,14 +262,14 @@ func (t *Table) column(name *ast.Ident) (*Column, error) {
 	return nil, usererror.DDLColumnNotFound(t.FullName(), name.Name)
 }
 
-// nothing records that the statement has no effect.
+// nothing notes that the statement has no effect.
 func (d *draft) nothing() error {
 	d.change.Nothing = true
 	return nil
 }
 
-// copyLinks copies a table with its indexes and foreign keys. Both tables share their columns and expressions, and the
-// copy points at the same other tables.
+// copyLinks copies a table with its indexes and foreign keys. The copy shares its columns and expressions with t, and
+// refers to the same other tables.
 func (t *Table) copyLinks() *Table {
 	n := *t
 	n.Indexes = make([]*Index, len(t.Indexes))
@@ -288,13 +290,14 @@ func (t *Table) copyLinks() *Table {
 	return &n
 }
 
-// sharesColumns reports whether two tables share their columns. Then one is a copyLinks of the other, or both are
-// copies of the same table, and at most the tables to which they point differ.
+// sharesColumns reports whether two tables share their columns. If so, one is a result of copyLinks on the other, or
+// both are such copies of the same table. They then differ at most in the tables to which they refer.
 func (t *Table) sharesColumns(o *Table) bool {
 	return len(t.Columns) > 0 && len(t.Columns) == len(o.Columns) && t.Columns[0] == o.Columns[0]
 }
 
-// redirect makes a copied table point at the draft's versions of other tables, their columns and their indexes.
+// redirect changes the references of a copied table, so that they lead to the draft's versions of other tables, their
+// columns and their indexes.
 func (d *draft) redirect(t *Table) {
 	t.Parent = d.counterpart(t.Parent)
 	for _, i := range t.Indexes {
@@ -309,7 +312,7 @@ func (d *draft) redirect(t *Table) {
 	}
 }
 
-// counterpart returns the draft's table with the ID of t; nil for nil.
+// counterpart returns the draft's table with the ID of t; nil if t is nil.
 func (d *draft) counterpart(t *Table) *Table {
 	if t == nil {
 		return nil
@@ -317,12 +320,12 @@ func (d *draft) counterpart(t *Table) *Table {
 	return d.TableByID(t.ID)
 }
 
-// counterparts returns the columns of t with the IDs of columns of another copy of it.
+// counterparts returns the columns of t that have the IDs of the given columns, which belong to another version of t.
 func (t *Table) counterparts(columns []*Column) []*Column {
 	return t.columnsByID(storeColumns(columns))
 }
 
-// copyColumns gives a table, which copyLinks has made, its own copies of columns and expressions.
+// copyColumns replaces the columns and expressions of t by copies. copyLinks has made t.
 func (t *Table) copyColumns() {
 	columns := make(map[*Column]*Column, len(t.Columns))
 	for _, c := range t.Columns {
@@ -352,7 +355,7 @@ func (t *Table) copyColumns() {
 	}
 }
 
-// each maps a slice; nil stays nil.
+// each returns the values of the elements of from in the map to; nil if from is nil.
 func each[T any](from []*T, to map[*T]*T) []*T {
 	if from == nil {
 		return nil
@@ -364,7 +367,7 @@ func each[T any](from []*T, to map[*T]*T) []*T {
 	return s
 }
 
-// pointAt replaces the columns of a copied index by their copies.
+// pointAt replaces the columns of a copied index by their copies. columns maps each column to its copy.
 func (i *Index) pointAt(columns map[*Column]*Column) {
 	i.Key, i.Suffix = parts(i.Key, columns), parts(i.Suffix, columns)
 	i.Storing = each(i.Storing, columns)
@@ -379,7 +382,8 @@ func parts(from []KeyPart, to map[*Column]*Column) []KeyPart {
 	return s
 }
 
-// over returns a copy of the expression that reads copies of its columns; nil for nil.
+// over returns a copy of the expression that reads the copies of its columns; nil if e is nil. columns maps each
+// column to its copy.
 func (e *Expr) over(columns map[*Column]*Column) *Expr {
 	if e == nil {
 		return nil

@@ -11,16 +11,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// nonDeterministic lists the functions whose value differs from call to call.
+// nonDeterministic lists the functions whose result differs from call to call.
 var nonDeterministic = map[string]bool{
 	"RAND": true, "GENERATE_UUID": true, "NEW_UUID": true, "CURRENT_TIMESTAMP": true, "CURRENT_DATE": true,
 	"PENDING_COMMIT_TIMESTAMP": true, "PENDING_COMMIT_TIMESTAMP_INT64": true,
 	"GET_NEXT_SEQUENCE_VALUE": true, "GET_INTERNAL_SEQUENCE_STATE": true, "GET_TABLE_COLUMN_IDENTITY_STATE": true,
 }
 
-// survey reads the tokens of an expression. It returns the first non-deterministic function that the expression calls,
-// or "". A subquery is an error, in which where says where the expression stands. Columns of t hide functions that are
-// called without parentheses.
+// survey reads the tokens of an expression. It returns the first non-deterministic function that the expression
+// calls, or "". It returns an error if the expression contains a subquery; where says in the error where the
+// expression stands. A function that is called without parentheses is not found if t has a column of that name.
 func survey(t *Table, sql, where string) (function string, err error) {
 	lexer := syntax.NewLexer(sql)
 	last := ""
@@ -69,11 +69,11 @@ func (d *draft) compileDefault(t *Table, c *Column) error {
 	return c.checkTimestampDefault()
 }
 
-// pendingTimestamp is the expression PENDING_COMMIT_TIMESTAMP() in the form that syntax.Words returns.
+// pendingTimestamp is the expression PENDING_COMMIT_TIMESTAMP() as syntax.Words returns it.
 const pendingTimestamp = "PENDING_COMMIT_TIMESTAMP ( )"
 
-// checkTimestampDefault checks that the column's DEFAULT is the commit timestamp if the column has
-// allow_commit_timestamp. Without that option, it must not be.
+// checkTimestampDefault checks the column's DEFAULT: it must be the commit timestamp if the column has
+// allow_commit_timestamp, and must not be if it does not have that option.
 func (c *Column) checkTimestampDefault() error {
 	if c.Default == nil {
 		return nil
@@ -87,8 +87,8 @@ func (c *Column) checkTimestampDefault() error {
 	return nil
 }
 
-// compileOnUpdate compiles the column's ON UPDATE. It must be the commit timestamp, and equal the column's DEFAULT word
-// for word.
+// compileOnUpdate compiles the column's ON UPDATE. The expression must be the commit timestamp, and equal the
+// column's DEFAULT word for word.
 func (d *draft) compileOnUpdate(t *Table, c *Column) error {
 	sql := syntax.Words(c.OnUpdate.SQL)
 	switch {
@@ -105,7 +105,7 @@ func (d *draft) compileOnUpdate(t *Table, c *Column) error {
 	return nil
 }
 
-// compileGenerated compiles the column's AS (e).
+// compileGenerated compiles the expression e of the column's AS (e).
 func (d *draft) compileGenerated(t *Table, c *Column) error {
 	where := "generated columns"
 	if c.Stored {
@@ -140,7 +140,8 @@ func (d *draft) compileGenerated(t *Table, c *Column) error {
 	return nil
 }
 
-// checkGenerated checks the columns that the table's generated columns read. All of these are compiled.
+// checkGenerated checks which columns the table's generated columns read. The caller has compiled the generated
+// columns.
 func checkGenerated(t *Table) error {
 	for _, c := range t.Columns {
 		if c.Generated == nil {
@@ -178,7 +179,7 @@ func checkGeneratedKey(t *Table, c *Column) error {
 	return nil
 }
 
-// checkCycle returns an error if a chain of generated columns leads from start back to itself.
+// checkCycle returns an error if the expression of start reads start, directly or through other generated columns.
 func checkCycle(start *Column) error {
 	visited := map[*Column]bool{}
 	var visit func(c *Column, path string) error
@@ -221,7 +222,7 @@ func (d *draft) compileColumn(t *Table, c *Column) error {
 	return nil
 }
 
-// givenName returns the constraint's name for errors about its expression.
+// givenName returns the constraint's name as errors about its expression show it.
 func (c *Check) givenName() string {
 	if c.NameGenerated {
 		return "<unnamed>"
@@ -261,7 +262,8 @@ func (d *draft) compileCheck(t *Table, c *Check) error {
 	return nil
 }
 
-// recompile compiles every expression of the table again, after its name or the type of a column has changed.
+// recompile compiles every expression of the table again, because the table's name or the type of a column has
+// changed.
 func (d *draft) recompile(t *Table) error {
 	for _, c := range t.Columns {
 		if err := d.compileColumn(t, c); err != nil {

@@ -77,8 +77,8 @@ func (fk *ForeignKey) checkTypes() error {
 	return nil
 }
 
-// backForeignKey gives the foreign key the indexes that find referencing and referenced rows, unless primary keys can
-// find them.
+// backForeignKey gives the foreign key the indexes that find referencing and referenced rows. Where a primary key can
+// find the rows, it adds no index.
 func (d *draft) backForeignKey(fk *ForeignKey) (err error) {
 	if fk.NotEnforced {
 		return nil
@@ -102,7 +102,7 @@ func (d *draft) backForeignKey(fk *ForeignKey) (err error) {
 	return err
 }
 
-// sameColumns reports whether the key consists of these columns, in any order.
+// sameColumns reports whether the key consists of exactly these columns, in any order.
 func sameColumns(key []KeyPart, columns []*Column) bool {
 	if len(key) != len(columns) {
 		return false
@@ -115,7 +115,8 @@ func sameColumns(key []KeyPart, columns []*Column) bool {
 	return true
 }
 
-// managedIndex returns the null-filtered index on columns that foreign keys share, or nil.
+// managedIndex returns the null-filtered index of t on columns that was made for foreign keys, or nil. Several
+// foreign keys can share such an index.
 func (t *Table) managedIndex(columns []*Column, unique bool) *Index {
 	for _, i := range t.Indexes {
 		if i.Managed && i.Unique == unique && slices.EqualFunc(i.Key, columns, func(p KeyPart, c *Column) bool { return p.Column == c }) {
@@ -125,15 +126,15 @@ func (t *Table) managedIndex(columns []*Column, unique bool) *Index {
 	return nil
 }
 
-// makeManagedIndex makes an index that managedIndex can find. t is the draft's own; code is "_U" for a unique index,
-// else "_N".
+// makeManagedIndex makes an index on columns that managedIndex will find. t is the draft's own table. code is "_U"
+// for a unique index, else "_N".
 func (d *draft) makeManagedIndex(t *Table, columns []*Column, code string) (*Index, error) {
 	base := "IDX_" + t.Name
 	for _, c := range columns {
 		base += "_" + c.Name
 	}
 	name := cut(base, code+"_"+fingerprint(base+code))
-	if d.checkFree(t.Schema, name) != nil { // a table that was renamed since has given its index this name
+	if d.checkFree(t.Schema, name) != nil { // another table had this name once, and made an index of the same name
 		name = d.generateName(t.Schema, base+code, base+code)
 	}
 	i := &Index{Schema: t.Schema, Name: name, Table: t, Unique: code == "_U", NullFiltered: true, Managed: true}
@@ -151,7 +152,7 @@ func (d *draft) makeManagedIndex(t *Table, columns []*Column, code string) (*Ind
 	return i, d.addIndex(i)
 }
 
-// dropForeignKey removes the constraint, and the indexes that no other foreign key needs.
+// dropForeignKey removes a foreign key, and its indexes if no other foreign key uses them.
 func (d *draft) dropForeignKey(fk *ForeignKey) {
 	fk.Table.ForeignKeys = remove(fk.Table.ForeignKeys, fk)
 	d.leaveForeignKey(fk)
@@ -162,13 +163,13 @@ func (d *draft) dropForeignKey(fk *ForeignKey) {
 	}
 }
 
-// usersOf returns the names of the foreign keys that need a managed index.
+// usersOf returns the names of the foreign keys that use a managed index.
 func (d *draft) usersOf(i *Index) string {
 	uses := func(fk *ForeignKey) bool { return fk.Index == i || fk.ReferencedIndex == i }
 	return d.foreignKeyNames(i.Table, uses)
 }
 
-// foreignKeysWith returns the names of the foreign keys from and to t that use the column.
+// foreignKeysWith returns the names of the foreign keys from or to t that use column c, separated by commas.
 func (d *draft) foreignKeysWith(t *Table, c *Column) string {
 	has := func(fk *ForeignKey) bool {
 		return slices.Contains(fk.Columns, c) || slices.Contains(fk.ReferencedColumns, c)

@@ -9,26 +9,26 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Function is a user-defined function: an SQL expression with parameters. Statements, views and column expressions call
-// it by name.
+// Function is a user-defined function: an SQL expression with parameters. Statements, views and column expressions
+// can call it.
 type Function struct {
 	Entity
 	Definition
 	Signature
-	// ParamsSQL holds the parameters as written, with types and defaults. ReturnsSQL is the type in RETURNS, "" without
-	// RETURNS.
+	// ParamsSQL holds the parameters as the user wrote them, with types and defaults. ReturnsSQL is the type in
+	// RETURNS; "" if there is no RETURNS.
 	ParamsSQL  string `json:"params_sql,omitempty"`
 	ReturnsSQL string `json:"returns_sql,omitempty"`
-	// Defaults holds the default of each parameter, as SQL text; "" for a parameter without one.
+	// Defaults holds the default value of each parameter as SQL text; "" for a parameter without a default.
 	Defaults []string `json:"defaults,omitempty"`
 }
 
-// Signature is the result of analyzing a function's text.
+// Signature is what the analyzer has found out about a function.
 type Signature struct {
 	Params []ViewColumn `json:"params,omitempty"`
 	Result ViewColumn   `json:"result"` // without a name
-	// Unstable is a function that the text calls, directly or through others, and that gives different values for the
-	// same arguments; "" if there is none.
+	// Unstable is the name of a function that the text calls, directly or through other functions, and that can give
+	// different results for the same arguments; "" if there is none.
 	Unstable string `json:"unstable,omitempty"`
 }
 
@@ -58,8 +58,8 @@ func (c *Catalog) functionByID(id TableID) *Function {
 // Functions returns the functions in order of creation.
 func (c *Catalog) Functions() []*Function { return slices.Collect(objectsOf[*Function](c)) }
 
-// Text returns the function as the analyzer reads it. The expression begins on line 2. The next line closes it, even if
-// the expression ends in a comment.
+// Text returns the CREATE FUNCTION statement that the analyzer reads. The expression begins on line 2. Its closing
+// parenthesis is on a line of its own, because the expression may end in a comment.
 func (f *Function) Text() string {
 	s := "CREATE FUNCTION " + quotePath(f.Schema, f.Name) + "(" + f.ParamsSQL + ")"
 	if f.ReturnsSQL != "" {
@@ -76,8 +76,8 @@ func (f *Function) sql(*Catalog) []string {
 	return []string{s + " SQL SECURITY INVOKER AS (" + f.SQL + ")"}
 }
 
-// stageOf returns the stage at which GetDatabaseDdl prints an object. A function that reads tables comes after the
-// tables. Any other function comes before them, because columns may call it.
+// stageOf returns the stage at which GetDatabaseDdl prints an object. A function that reads tables is printed after
+// the tables. Any other function is printed before them, because columns may call it.
 func (c *Catalog) stageOf(o Object) stage {
 	if f, ok := o.(*Function); ok && c.readsTables(f) {
 		return afterIndexes
@@ -176,10 +176,10 @@ func (f *Function) compiled(d *draft) (defined, error) {
 	return &n, err
 }
 
-// changed permits every change. The check is whether the callers of the function still compile.
+// changed permits every change: callers are compiled again, and that is their only check.
 func (f *Function) changed(_, _ string, to defined) *usererror.Error { return nil }
 
-// recompileCallers compiles the expressions of columns and constraints that call a replaced function.
+// recompileCallers compiles the column and constraint expressions again that call f, a function that was replaced.
 func (d *draft) recompileCallers(f *Function) error {
 	for _, t := range slices.Collect(d.old.Tables()) {
 		if !t.calls(func(e *Expr) bool { return e.calls(f) }) {
@@ -196,13 +196,13 @@ func (d *draft) recompileCallers(f *Function) error {
 	return nil
 }
 
-// calls reports whether an expression, which may be nil, calls a function.
+// calls reports whether an expression, which may be nil, calls function f.
 func (e *Expr) calls(f *Function) bool {
 	return e != nil && slices.ContainsFunc(e.Functions, func(called *Function) bool { return called.ID == f.ID })
 }
 
-// unstable returns a function that an expression calls and that gives different values for the same arguments; "" if
-// there is none.
+// unstable returns a function that an expression calls and that can give different results for the same arguments; ""
+// if there is none.
 func (e *Expr) unstable() string {
 	for _, f := range e.Functions {
 		if f.Unstable != "" {

@@ -15,8 +15,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// FuzzDDL applies arbitrary statements to a catalog with objects of all kinds. No statement may panic. Errors must be
-// user errors. After a success the catalog must be sound, and its DDL must reproduce it.
+// FuzzDDL applies arbitrary statements to a catalog with objects of many kinds. No statement may panic, and all
+// errors must be user errors. If a statement succeeds, checkInvariants and checkRoundTrips must accept the new
+// catalog.
 func FuzzDDL(f *testing.F) {
 	for _, stmt := range goldenStatements(f) {
 		f.Add(stmt)
@@ -44,7 +45,7 @@ func FuzzDDL(f *testing.F) {
 	})
 }
 
-// goldenStatements returns the statements in testdata/ddl.
+// goldenStatements returns the statements of the scripts in testdata/ddl.
 func goldenStatements(tb testing.TB) []string {
 	files, err := filepath.Glob("testdata/ddl/*")
 	if err != nil {
@@ -90,8 +91,8 @@ func fuzzCatalog(tb testing.TB) *Catalog {
 	return c
 }
 
-// TestHostile parses deeply nested statements that would overflow the stack of a recursive parser. A stack that grows
-// with the text would exceed 16 MiB here and end the test binary.
+// TestHostile parses deeply nested statements. Each must be refused. If the parser recursed as deep as a statement is
+// nested, its stack would exceed 16 MiB, which ends the test binary.
 func TestHostile(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(16 << 20))
 	pieces := []string{

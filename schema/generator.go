@@ -12,17 +12,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Generator produces the values of a sequence or of an identity column. A counter goes up by one, and each value is the
-// counter with its low 63 bits reversed. A Generator is immutable.
+// Generator produces the values of a sequence or of an identity column. Its counter goes up by one, and each value is
+// the counter with its low 63 bits in reverse order. A Generator is immutable.
 type Generator struct {
-	// Counter is the ID of the counter. RESTART COUNTER WITH replaces it by a new counter. The IDs are from the same
-	// sequence as TableIDs.
+	// Counter is the ID of the counter. RESTART COUNTER WITH replaces the counter by a new one. Counters, tables and
+	// indexes take their IDs from one sequence.
 	Counter TableID `json:"counter"`
-	// NamesKind says that the statement named the kind, BIT_REVERSED_POSITIVE, which is the only one. Otherwise the
-	// database's option default_sequence_kind names it.
+	// NamesKind says that the statement contained the kind BIT_REVERSED_POSITIVE, the only one there is. If it did
+	// not, the database's option default_sequence_kind applies.
 	NamesKind bool   `json:"names_kind,omitempty"`
-	Start     *int64 `json:"start,omitempty"` // the first value of the counter; nil: 1
-	// SkipMin and SkipMax are the first and the last of the values that are skipped; nil if there are none.
+	Start     *int64 `json:"start,omitempty"` // the first value of the counter; nil means 1
+	// SkipMin and SkipMax are the first and the last value of the range that is skipped; nil if no range is skipped.
 	SkipMin *int64 `json:"skip_min,omitempty"`
 	SkipMax *int64 `json:"skip_max,omitempty"`
 }
@@ -37,12 +37,12 @@ func (g *Generator) FirstCounter() int64 {
 	return *g.Start
 }
 
-// Skips reports whether a value is skipped.
+// Skips reports whether v is in the range of values that the generator skips.
 func (g *Generator) Skips(v int64) bool {
 	return g.SkipMin != nil && *g.SkipMin <= v && v <= *g.SkipMax
 }
 
-// newGenerator makes a generator with a new counter from the clauses of a statement.
+// newGenerator makes a generator with a new counter from the clauses of a CREATE statement.
 func (d *draft) newGenerator(clauses []ast.SequenceParam) (g Generator, err error) {
 	clauseTypes := map[reflect.Type]bool{}
 	for _, c := range clauses {
@@ -99,7 +99,7 @@ func (g *Generator) checkSkipRange() error {
 	return nil
 }
 
-// clausesSQL prints the properties as clauses.
+// clausesSQL prints the generator's properties as clauses of DDL.
 func (g *Generator) clausesSQL() string {
 	var list []string
 	if g.NamesKind {
@@ -132,13 +132,13 @@ func (c *Catalog) Counters() map[TableID]bool {
 	return all
 }
 
-// A Restart is a generator with a new counter, which replaces another one.
+// A Restart says that a generator has a new counter in place of an old one.
 type Restart struct {
 	Generator *Generator
-	Before    *Generator // the generator with the old counter
+	Before    *Generator // the same generator with its old counter
 }
 
-// Restarts lists the generators of c whose counters differ from those in before, the previous version.
+// Restarts lists the generators of c that have another counter than in before, the previous version of the catalog.
 func (c *Catalog) Restarts(before *Catalog) (list []Restart) {
 	add := func(was, is *Generator) {
 		if was != nil && is != nil && was.Counter != is.Counter {
@@ -164,11 +164,11 @@ func (c *Catalog) Restarts(before *Catalog) (list []Restart) {
 	return list
 }
 
-// SequenceKind is the only kind of sequences, as options name it.
+// SequenceKind is the only kind of sequences, as the options sequence_kind and default_sequence_kind spell it.
 const SequenceKind = "bit_reversed_positive"
 
-// setOptions sets the options sequence_kind, skip_range_min, skip_range_max and start_with_counter. restarts says that
-// the last was among them.
+// setOptions sets the options sequence_kind, skip_range_min, skip_range_max and start_with_counter. restarts is true
+// if start_with_counter is among them.
 func (g *Generator) setOptions(options *ast.Options) (restarts bool, err error) {
 	for _, r := range options.Records {
 		name := strings.ToLower(r.Name.Name)
@@ -206,7 +206,7 @@ func (g *Generator) setKind(option string, e ast.Expr) error {
 	return nil
 }
 
-// intOption returns the value of an option; nil for NULL.
+// intOption returns the value of an integer option; nil for NULL.
 func intOption(option string, e ast.Expr) (*int64, error) {
 	negative := false
 	if minus, ok := e.(*ast.UnaryExpr); ok && minus.Op == ast.OpMinus {
@@ -226,10 +226,10 @@ func intOption(option string, e ast.Expr) (*int64, error) {
 	return nil, usererror.SequenceOptionType(option, "INT64")
 }
 
-// SequenceOption is an option of a sequence as INFORMATION_SCHEMA shows it.
+// SequenceOption is one option of a sequence, as INFORMATION_SCHEMA shows it.
 type SequenceOption struct{ Name, Type, Value string }
 
-// OptionsSet returns the options that are set, by either form of statements.
+// OptionsSet returns the properties that are set, as options, whether a statement set them as options or as clauses.
 func (g *Generator) OptionsSet() []SequenceOption {
 	var list []SequenceOption
 	if g.NamesKind {
@@ -277,8 +277,8 @@ func (d *draft) setIdentity(t *Table, c *Column, clauses []ast.SequenceParam) er
 	return nil
 }
 
-// redefineIdentity handles the identity clause of ALTER COLUMN c type ..., or its absence. The counter continues,
-// unless the clause has a start value.
+// redefineIdentity runs the identity clause of ALTER COLUMN c type ..., or checks that it may be missing. The column
+// keeps its counter, unless the clause has a start value.
 func (d *draft) redefineIdentity(t *Table, c *Column, s *ast.AlterColumnType) error {
 	old := c.Identity
 	switch {
@@ -319,7 +319,8 @@ func (d *draft) alterIdentity(t *Table, c *Column, s ast.IdentityAlteration) (er
 	return err
 }
 
-// nextOf returns the DEFAULT of an identity column. DDL does not print its text, but the column's generator.
+// nextOf returns the DEFAULT of an identity column. DDL does not print this expression; it prints the identity
+// clause.
 func nextOf(t *Table, c *Column, compiler Compiler) *Expr {
 	name := "_identity_seq_" + strings.ReplaceAll(t.FullName(), ".", "__") + "__" + c.Name
 	return &Expr{SQL: "GET_NEXT_SEQUENCE_VALUE(SEQUENCE " + name + ")", Eval: compiler.NextValue(name, c.Identity)}

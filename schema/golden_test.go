@@ -14,18 +14,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestGolden runs the scripts in testdata/ddl.
+// TestGolden runs the scripts in testdata/ddl. These are the directives:
 //
 //	new                   start with an empty catalog
-//	apply                 apply the statements, which blank lines separate; print each one's Change or error
-//	protos                files, as a FileDescriptorSet in text format, from which later statements take types
-//	ddl                   print the catalog
-//	stored                print the catalog as Marshal does
+//	apply                 apply the statements, which blank lines separate; print the Change or the error of each one
+//	protos                read files as a FileDescriptorSet in text format, from which later statements take types
+//	ddl                   print the catalog as DDL
+//	stored                print the catalog as Marshal encodes it
 //	columnar              print the tables and indexes that have a columnar copy
 //	watchers              print the change streams that watch each table, and the columns that they watch
 //
-// After every successful statement it checks the invariants of the new catalog and of the one that serves while the
-// statement is under way. It also checks that the old catalog has not changed.
+// After every successful statement, the test checks the invariants of the new catalog, and those of the catalog that
+// serves while rows are filled or checked. It also checks that the old catalog has not changed.
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata/ddl", func(t *testing.T, path string) {
 		c := NewCatalog()
@@ -84,7 +84,8 @@ func applyGolden(t *testing.T, c *Catalog, stmt string, out *strings.Builder, pr
 	return next
 }
 
-// stored encodes a catalog as the first version of a database: one line for the catalog and one for each table.
+// stored encodes a catalog as the first version of a database. The result has one line for the catalog and one for
+// each table or object.
 func stored(t *testing.T, c *Catalog) []byte {
 	t.Helper()
 	e := encoded(t, nil, c)
@@ -104,7 +105,7 @@ func encoded(t *testing.T, before, c *Catalog) *Encoding {
 	return e
 }
 
-// watchersText prints a line for each change stream that watches a table.
+// watchersText prints a line for each pair of a table and a change stream that watches it.
 func watchersText(c *Catalog) string {
 	var out strings.Builder
 	for t := range c.Tables() {

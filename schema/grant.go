@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Privilege is an action that a role may be allowed to take on an object. Source:
+// Privilege is an action that a role can be allowed to take on an object. Source:
 // https://cloud.google.com/spanner/docs/fgac-privileges.
 type Privilege string
 
@@ -29,17 +29,18 @@ const (
 // privileges lists all privileges in the order in which DDL prints them.
 var privileges = []Privilege{PrivilegeSelect, PrivilegeInsert, PrivilegeUpdate, PrivilegeDelete, PrivilegeExecute, PrivilegeUsage}
 
-// Grant holds all privileges that one role has on one object or schema, from all statements together.
+// Grant holds the privileges that one role has on one object or schema. Several statements may have granted them.
 type Grant struct {
-	Entity        // its Name is grantTarget, then the role, so that names order the grants by object
+	Entity        // Name is the result of grantTarget, then the role, so that all grants on an object are adjacent
 	Role   string `json:"role"`
-	// On is the ID of a table, an object or a change stream; 0 stands for the schema Of. EXECUTE on a change stream is
-	// EXECUTE on the function that reads it.
+	// On is the ID of a table, an object or a change stream. If On is 0, the grant is on the schema Of. EXECUTE on a
+	// change stream means EXECUTE on the function that reads it.
 	On TableID `json:"on,omitempty"`
 	Of string  `json:"of,omitempty"`
-	// Privileges maps each privilege to the columns that it covers. No columns means the whole object.
+	// Privileges maps each privilege to the columns for which it was granted. No columns means the whole object.
 	Privileges map[Privilege][]ColumnID `json:"privileges,omitempty"`
-	// Revoked says that public does not have USAGE of the default schema. public has it unless a statement revokes it.
+	// Revoked says that a statement has revoked from public the USAGE of the default schema, which public has
+	// otherwise.
 	Revoked bool `json:"revoked,omitempty"`
 }
 
@@ -53,8 +54,7 @@ func (*Grant) kind() *objectKind { return grants }
 // Grants yields the grants that statements have made, in order of creation.
 func (c *Catalog) Grants() iter.Seq[*Grant] { return objectsOf[*Grant](c) }
 
-// grantTarget returns the prefix that the names of all grants on an object share. If on is 0, it is the prefix for a
-// schema.
+// grantTarget returns the first word of the names of all grants on an object. If on is 0, the grants are on schema.
 func grantTarget(on TableID, schema string) string {
 	if on == 0 {
 		return strconv.Quote(schema)
@@ -62,7 +62,7 @@ func grantTarget(on TableID, schema string) string {
 	return strconv.FormatUint(uint64(on), 10)
 }
 
-// grantOf returns the grant of a role on an object or schema, or nil.
+// grantOf returns the grant of a role on an object, or on schema if on is 0; nil if there is none.
 func (c *Catalog) grantOf(role string, on TableID, schema string) *Grant {
 	return objectByName[*Grant](c, grants, "", grantTarget(on, schema)+" "+role)
 }
@@ -73,10 +73,10 @@ func (g *Grant) Holds(p Privilege, column ColumnID) bool {
 	return ok && (len(columns) == 0 || column != 0 && slices.Contains(columns, column))
 }
 
-// A granting is the part of a GRANT or REVOKE that concerns one object or schema.
+// A granting is the part of a GRANT or REVOKE statement about one object or schema.
 type granting struct {
 	on     TableID
-	schema string // if on is 0
+	schema string // the schema, if on is 0
 	list   []grantedPrivilege
 }
 
@@ -111,7 +111,8 @@ func (d *draft) revokePrivileges(s *ast.Revoke) error {
 	}))
 }
 
-// changeGrants finishes a GRANT or REVOKE. A statement that has changed no grant has no effect.
+// changeGrants completes a GRANT or REVOKE. err is the error of the steps before, or nil. If no grant has changed,
+// changeGrants notes that the statement has no effect.
 func (d *draft) changeGrants(err error) error {
 	if err == nil && d.objects == d.old.objects {
 		return d.nothing()
@@ -119,7 +120,7 @@ func (d *draft) changeGrants(err error) error {
 	return err
 }
 
-// eachGranting calls f for each role and each object that a GRANT or REVOKE names.
+// eachGranting calls f for each pair of a role and an object that a GRANT or REVOKE names.
 func (d *draft) eachGranting(p ast.Privilege, to []*ast.Ident, f func(role string, g granting) error) error {
 	list, err := d.grantings(p)
 	if err != nil {
@@ -139,7 +140,7 @@ func (d *draft) eachGranting(p ast.Privilege, to []*ast.Ident, f func(role strin
 	return nil
 }
 
-// checkGranted refuses privileges that Spanner does not grant, such as those to write generated columns.
+// checkGranted returns an error for privileges that Spanner does not grant: to write generated columns.
 func (d *draft) checkGranted(g granting) error {
 	t := d.TableByID(g.on)
 	for _, p := range g.list {
@@ -152,7 +153,7 @@ func (d *draft) checkGranted(g granting) error {
 	return nil
 }
 
-// grant adds privileges to those of a role. A privilege on a whole table replaces the same privilege on columns.
+// grant gives privileges to a role. A privilege on a whole table replaces the same privilege on columns.
 func (d *draft) grant(role string, g granting) {
 	if g.on == 0 && g.schema == "" && role == PublicRole {
 		d.setDefaultUsage(true)
@@ -178,7 +179,7 @@ func (d *draft) grant(role string, g granting) {
 	d.replaceGrant(old, next)
 }
 
-// revoke removes privileges from those of a role. Revoking columns does not change a privilege on the whole table.
+// revoke takes privileges from a role. If columns are revoked, a privilege on the whole table stays.
 func (d *draft) revoke(role string, g granting) {
 	if g.on == 0 && g.schema == "" && role == PublicRole {
 		d.setDefaultUsage(false)
@@ -202,7 +203,7 @@ func (d *draft) revoke(role string, g granting) {
 	d.replaceGrant(old, &next)
 }
 
-// setColumns limits a privilege to some columns. Without columns it removes the privilege.
+// setColumns sets the columns for which a privilege is granted. If columns is empty, it removes the privilege.
 func (g *Grant) setColumns(p Privilege, columns []ColumnID) {
 	if len(columns) == 0 {
 		delete(g.Privileges, p)
@@ -220,7 +221,7 @@ func without(list, gone []ColumnID) (rest []ColumnID) {
 	return rest
 }
 
-// replaceGrant replaces a grant, which may be nil, by another one. A grant without privileges is removed.
+// replaceGrant replaces grant old, which may be nil, by next. If next has no privileges, it drops old.
 func (d *draft) replaceGrant(old, next *Grant) {
 	if old != nil && maps.EqualFunc(old.Privileges, next.Privileges, slices.Equal[[]ColumnID]) {
 		return
@@ -248,8 +249,8 @@ func (d *draft) setDefaultUsage(has bool) {
 	}
 }
 
-// dropGrants drops the grants on all that the statement has dropped: tables, change streams, objects and schemas.
-// Columns are not among these, because a column with grants cannot be dropped.
+// dropGrants drops the grants on everything that the statement has dropped: tables, change streams, objects and
+// schemas. It need not look at columns, because a column with grants cannot be dropped.
 func (d *draft) dropGrants() {
 	dropOn := func(on TableID, schema string) {
 		for _, g := range slices.Collect(under[*Grant](d.Catalog, grants, grantTarget(on, schema))) {
@@ -278,8 +279,8 @@ func (d *draft) dropGrants() {
 	}
 }
 
-// grantedOn returns the names of the roles that have privileges on the column itself; "" if there are none. Privileges
-// on the whole table do not count.
+// grantedOn returns the names of the roles that have a privilege on the column itself, separated by commas.
+// Privileges on the whole table do not count.
 func (c *Catalog) grantedOn(t *Table, col *Column) string {
 	var roles []string
 	for g := range under[*Grant](c, grants, grantTarget(t.ID, "")) {
@@ -342,11 +343,12 @@ func (g *Grant) sql(c *Catalog) (stmts []string) {
 	return stmts
 }
 
-// ReadFunctionPrefix begins the name of the table-valued function that reads a change stream: READ_<stream>. Source:
+// ReadFunctionPrefix begins the name of the table-valued function that reads a change stream: READ_ and the stream's
+// name. Source:
 // https://cloud.google.com/spanner/docs/change-streams/details#query-syntax.
 const ReadFunctionPrefix = "READ_"
 
-// grantings returns the objects that a GRANT or REVOKE names, with the privileges on each.
+// grantings returns the objects that a GRANT or REVOKE names, each with the privileges that the statement lists.
 func (d *draft) grantings(p ast.Privilege) ([]granting, error) {
 	switch p := p.(type) {
 	case *ast.PrivilegeOnTable:
@@ -403,7 +405,7 @@ func (d *draft) grantings(p ast.Privilege) ([]granting, error) {
 
 func whole(p Privilege) []grantedPrivilege { return []grantedPrivilege{{privilege: p}} }
 
-// eachPath calls f for each name and collects the results.
+// eachPath calls f for each name and returns the results in order.
 func eachPath(names []*ast.Path, f func(*ast.Path) (granting, error)) ([]granting, error) {
 	list := make([]granting, len(names))
 	for i, name := range names {
@@ -415,7 +417,7 @@ func eachPath(names []*ast.Path, f func(*ast.Path) (granting, error)) ([]grantin
 	return list, nil
 }
 
-// privilegesOn returns the privileges on a table that a statement lists. Each may have a list of columns.
+// privilegesOn returns the privileges on table t that a statement lists. Each privilege may have a list of columns.
 func (d *draft) privilegesOn(t *Table, list []ast.TablePrivilege) ([]grantedPrivilege, error) {
 	granted := make([]grantedPrivilege, len(list))
 	for i, p := range list {
@@ -452,7 +454,8 @@ func tablePrivilege(p ast.TablePrivilege) (Privilege, []*ast.Ident) {
 	return PrivilegeDelete, nil
 }
 
-// objectsNamed returns the named objects of a kind. Errors call the kind noun.
+// objectsNamed returns a granting of the privileges in list for each named object of a kind. noun is the word for the
+// kind in errors.
 func (d *draft) objectsNamed(noun string, names []*ast.Path, list []grantedPrivilege) ([]granting, error) {
 	return eachPath(names, func(path *ast.Path) (granting, error) {
 		schema, name, err := d.path(noun, path)
@@ -466,7 +469,7 @@ func (d *draft) objectsNamed(noun string, names []*ast.Path, list []grantedPrivi
 	})
 }
 
-// allObjectsIn returns all objects of a kind in the given schemas.
+// allObjectsIn returns a granting of the privileges in list for each object of a kind in the given schemas.
 func (d *draft) allObjectsIn(noun string, schemas []*ast.Path, list []grantedPrivilege) ([]granting, error) {
 	return d.allIn(schemas, func(schema string) (all []granting, err error) {
 		for o := range objectsOf[Object](d.Catalog) {
@@ -478,7 +481,8 @@ func (d *draft) allObjectsIn(noun string, schemas []*ast.Path, list []grantedPri
 	})
 }
 
-// streamsNamed returns the named change streams. With a prefix, the names are those of functions that read the streams.
+// streamsNamed returns a granting of privilege p for each named change stream. If prefix is not "", the names are
+// those of functions that read the streams.
 func (d *draft) streamsNamed(noun, prefix string, names []*ast.Path, p Privilege) ([]granting, error) {
 	return eachPath(names, func(path *ast.Path) (granting, error) {
 		schema, name, err := d.path(noun, path)
@@ -494,10 +498,10 @@ func (d *draft) streamsNamed(noun, prefix string, names []*ast.Path, p Privilege
 	})
 }
 
-// defaultSchema is the name of the schema "" in GRANT and REVOKE.
+// defaultSchema is the word for the default schema in GRANT and REVOKE.
 const defaultSchema = "default"
 
-// allIn calls f for each schema that a statement names, and collects the results.
+// allIn calls f for each schema that a statement names, and returns all results.
 func (d *draft) allIn(schemas []*ast.Path, f func(schema string) ([]granting, error)) (all []granting, err error) {
 	for _, path := range schemas {
 		_, name, err := d.path("Schema", path)

@@ -44,7 +44,7 @@ func (d *draft) checkIndexName(schema, name string) error {
 	return d.checkFree(schema, name)
 }
 
-// defineIndex reads the clauses of CREATE INDEX.
+// defineIndex sets the properties of a new index from the clauses of CREATE INDEX.
 func (d *draft) defineIndex(i *Index, s *ast.CreateIndex) error {
 	if !strings.EqualFold(i.Schema, i.Table.Schema) {
 		return usererror.IndexSchema(i.FullName(), i.Table.FullName())
@@ -96,7 +96,8 @@ func (i *Index) addKey(name string, desc bool) error {
 	return nil
 }
 
-// complete adds the suffix: the parts of the table's key that make entries distinct.
+// complete sets the suffix: the columns of the table's primary key that are not in the index's key. These columns
+// make all entries distinct.
 func (i *Index) complete() error {
 	for _, p := range i.Table.Key {
 		if !i.keys(p.Column) {
@@ -125,7 +126,7 @@ func (i *Index) addStored(name string) error {
 	return nil
 }
 
-// setFilter sets the filter from WHERE a IS NOT NULL AND b IS NOT NULL, and from NULL_FILTERED.
+// setFilter sets NotNullColumns from WHERE a IS NOT NULL AND b IS NOT NULL, and from NULL_FILTERED.
 func (i *Index) setFilter(where *ast.Where) error {
 	if where != nil {
 		if err := i.addFilters(where.Expr); err != nil {
@@ -174,7 +175,7 @@ func (i *Index) addFilters(e ast.Expr) error {
 	return nil
 }
 
-// interleaveIndex interleaves the index in an ancestor of its table.
+// interleaveIndex interleaves the index in the table called name, which must be an ancestor of the index's table.
 func (d *draft) interleaveIndex(i *Index, name string) error {
 	parent := d.Table(name)
 	if parent == nil {
@@ -191,7 +192,7 @@ func (d *draft) interleaveIndex(i *Index, name string) error {
 	return nil
 }
 
-// addIndex adds a defined index to the catalog.
+// addIndex adds an index, whose properties are set, to its table and to the catalog.
 func (d *draft) addIndex(i *Index) error {
 	if d.indexes.Len() >= MaxIndexes {
 		return usererror.TooManyIndexes(i.FullName(), MaxIndexes)
@@ -255,13 +256,13 @@ func (d *draft) alterIndex(s *ast.AlterIndex) error {
 		if at < 0 {
 			return usererror.IndexColumnNotStored(i.FullName(), a.Name.Name)
 		}
-		i.Storing = slices.Delete(i.Storing, at, at+1) // existing entries keep the value, and reads skip it
+		i.Storing = slices.Delete(i.Storing, at, at+1) // existing entries keep the value, and reads ignore it
 		return nil
 	}
 	return usererror.DDLUnimplemented("This form of ALTER INDEX")
 }
 
-// setIndexOptions runs ALTER INDEX i SET OPTIONS (...).
+// setIndexOptions runs ALTER INDEX i SET OPTIONS (...), which adaptAlterIndex has turned into ALTER VECTOR INDEX.
 func (d *draft) setIndexOptions(s *ast.AlterVectorIndex) error {
 	options, ok := s.Alteration.(*ast.VectorIndexSetOptions)
 	if !ok {
@@ -277,8 +278,9 @@ func (d *draft) setIndexOptions(s *ast.AlterVectorIndex) error {
 	return d.setStorageOptions("Index", i.FullName(), options.Options, &i.ColumnarPolicy, &i.LocalityGroup)
 }
 
-// rebuildIndex gives the index a new key space to be filled, because the content of its entries has changed. Reads in
-// the past use the old one, which they find in the catalog of their time.
+// rebuildIndex gives the index a new ID, and so a new key space that must be filled, because its entries will contain
+// other columns. before is the index as it was. Reads at older timestamps use the old key space, which they find in
+// the catalog of their timestamp.
 func (d *draft) rebuildIndex(i, before *Index) {
 	d.leaveIndex(i)
 	i.ID = d.newID()

@@ -6,7 +6,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// interleave interleaves a new table in its parent.
+// interleave interleaves a new table in the parent that the statement names.
 func (d *draft) interleave(t *Table, s *ast.Cluster) error {
 	parent, err := d.find(s.TableName)
 	if err != nil {
@@ -31,7 +31,7 @@ func (d *draft) interleave(t *Table, s *ast.Cluster) error {
 	return nil
 }
 
-// interleaveOf reads INTERLEAVE IN [PARENT] ... [ON DELETE ...].
+// interleaveOf returns the kind of interleaving that INTERLEAVE IN [PARENT] ... [ON DELETE ...] says.
 func interleaveOf(t *Table, enforced bool, onDelete ast.OnDeleteAction) (Interleave, error) {
 	switch {
 	case !enforced && onDelete != "":
@@ -44,8 +44,9 @@ func interleaveOf(t *Table, enforced bool, onDelete ast.OnDeleteAction) (Interle
 	return InterleaveNoAction, nil
 }
 
-// checkParentKey checks that a key begins with the key of parent. The columns must have the same names, directions,
-// types, lengths and, unless NULLs are filtered out, nullability. child is "Table t" or "Index i".
+// checkParentKey returns an error unless key begins with the primary key of parent. The columns must have the same
+// names, directions, types and lengths. Unless nullFiltered is true, they must also agree in NOT NULL. child is
+// "Table t" or "Index i".
 func checkParentKey(child string, key []KeyPart, parent *Table, nullFiltered bool) error {
 	for i, p := range parent.Key {
 		at := findPart(key, p.Column.Name)
@@ -103,8 +104,8 @@ func (d *draft) setOnDelete(t *Table, s *ast.SetOnDelete) error {
 	return nil
 }
 
-// setInterleaveIn runs ALTER TABLE ... SET INTERLEAVE IN. It changes only what the parent enforces; the parent and the
-// place of the rows below it stay the same.
+// setInterleaveIn runs ALTER TABLE ... SET INTERLEAVE IN. The statement can change only what the parent enforces. The
+// parent itself, and so the keys of the rows, must stay the same.
 func (d *draft) setInterleaveIn(t *Table, s *ast.SetInterleaveIn) error {
 	parent, err := d.find(s.TableName)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// checkInvariants checks that all pointers in the catalog lead to the catalog's own objects, and that the IDs agree.
+// checkInvariants checks that all pointers in the catalog lead to objects of the same catalog, and that names, IDs
+// and sizes agree with them.
 func checkInvariants(t *testing.T, c *Catalog) {
 	t.Helper()
 	ids := map[TableID]bool{}
@@ -98,10 +99,10 @@ func checkChangeStream(t *testing.T, c *Catalog, s *ChangeStream) {
 	}
 }
 
-// has reports whether a table belongs to the catalog.
+// has reports whether t is a table of c, and not of another version of the catalog.
 func has(c *Catalog, t *Table) bool { return c.TableByID(t.ID) == t }
 
-// checkSizes checks that the sizes in a catalog equal the lengths of its DDL text.
+// checkSizes checks that the lengths that make up the size of a catalog add up to the length of its DDL.
 func checkSizes(t *testing.T, c *Catalog) {
 	t.Helper()
 	size := len(c.optionsSQL())
@@ -192,12 +193,13 @@ func checkIndex(t *testing.T, c *Catalog, table *Table, i *Index) {
 	}
 }
 
-// takesPlace reports whether the index is being filled to replace another one with its name.
+// takesPlace reports whether the index is being filled and will replace another index with the same name.
 func takesPlace(table *Table, i *Index) bool {
 	return i.State == IndexWriteOnly && slices.ContainsFunc(table.Indexes, func(o *Index) bool { return o != i && o.FullName() == i.FullName() })
 }
 
-// checkUnderWay checks the catalog that serves while a statement is under way. Making it must change no other catalog.
+// checkUnderWay checks the catalog that serves while the statement's rows are filled or checked. It also checks that
+// making that catalog changes neither the old nor the new one.
 func checkUnderWay(t *testing.T, c *Catalog, stmt string, protos []byte) {
 	t.Helper()
 	next, change, err := c.Apply(stmt, wordCompiler{}, protos)
@@ -237,8 +239,8 @@ func checkForeignKey(t *testing.T, c *Catalog, table *Table, fk *ForeignKey) {
 	}
 }
 
-// checkRoundTrips checks that the catalog is the same after it was stored and loaded, and, apart from IDs, after its
-// DDL was printed and applied.
+// checkRoundTrips checks that the catalog is the same after it was encoded and decoded. Apart from IDs, it must also
+// be the same after its DDL was printed and applied.
 func checkRoundTrips(t *testing.T, c *Catalog) {
 	t.Helper()
 	checkStored(t, c)
@@ -266,12 +268,11 @@ func checkStored(t *testing.T, c *Catalog) {
 	checkLoads(t, nil, c)
 }
 
-// checkFollows checks that a version is the same after it was stored as a successor of the one before and loaded. It
-// does so also if both versions come from storage.
+// checkFollows checks that c is the same after it was encoded as the successor of before and decoded.
 func checkFollows(t *testing.T, before, c *Catalog) {
 	t.Helper()
 	checkLoads(t, before, c)
-	checkLoads(t, c, before) // as if a schema change is taken back
+	checkLoads(t, c, before) // as if a schema change had failed and was taken back
 }
 
 func checkLoads(t *testing.T, before, c *Catalog) {

@@ -1,12 +1,13 @@
 package schema
 
-// Limits of a database. syntax.MaxBytes limits one statement, and the DDL of the whole schema. Unless another source is named, the source is https://cloud.google.com/spanner/quotas.
+// These are limits of a database. syntax.MaxBytes also limits one statement, and the DDL of a whole schema. Unless
+// another source is named, the source is https://cloud.google.com/spanner/quotas.
 const (
-	MaxNameLength      = 128        // characters of any schema object's name
+	MaxNameLength      = 128        // characters of the name of any schema object
 	MaxTables          = 5000       // per database
 	MaxColumns         = 1024       // per table
-	MaxKeyParts        = 16         // per primary key, and per index key with its suffix
-	MaxInterleaveDepth = 7          // levels below the root table
+	MaxKeyParts        = 16         // columns per primary key, and per index key with its suffix
+	MaxInterleaveDepth = 7          // levels of tables below the root table
 	MaxIndexes         = 10_000     // per database
 	MaxIndexesPerTable = 128        // per table
 	MaxStringLength    = 2_621_440  // characters of a STRING column
@@ -14,17 +15,18 @@ const (
 	maxVectorLength    = 2_621_440  // elements of an array with vector_length: a cell of 10 MiB holds this many FLOAT32
 	MaxViews           = 5000       // per database
 	MaxFunctions       = 5000       // per database; the emulator counts views and functions together
-	maxViewNesting     = 10         // the length of a chain of views, each of which reads the next
+	maxViewNesting     = 10         // views in a chain, each of which reads the next
 	MaxChangeStreams   = 10         // per database
-	maxWatchers        = 3          // change streams that watch the same table or column
+	maxWatchers        = 3          // change streams that watch the same table or the same column
 	maxRetentionHours  = 7 * 24     // hours of version_retention_period
 	minRetentionHours  = 1          // hours of version_retention_period
-	// Source of the next two limits: https://cloud.google.com/spanner/docs/change-streams#data-retention. The reference
-	// page of the DDL permits seven days.
+	// The next two limits are those of https://cloud.google.com/spanner/docs/change-streams#data-retention. Crowfoot
+	// follows that page, although the DDL reference says that the maximum is seven days.
 	minStreamRetentionDays = 1
 	maxStreamRetentionDays = 30
 	defaultStreamRetention = "1d"
-	// maxChangeStreamName is in characters: https://cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language#create-change-stream.
+	// maxChangeStreamName is the limit in characters:
+	// https://cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language#create-change-stream.
 	maxChangeStreamName = 118
 	NewestOptimizer     = 8 // the newest optimizer_version: https://cloud.google.com/spanner/docs/query-optimizer/versions
 )

@@ -37,7 +37,7 @@ func TestTooManyColumns(t *testing.T) {
 	wantRefused(t, c, "too many columns", "CREATE TABLE u (%s d INT64) PRIMARY KEY (c0)", b.String())
 }
 
-// TestLimits checks each limit: the largest permitted value succeeds, and the next one is refused.
+// TestLimits checks each limit: the largest permitted value succeeds, and that value plus one is refused.
 func TestLimits(t *testing.T) {
 	base := mustApply(t, NewCatalog(), "CREATE TABLE t (a INT64, b INT64, c INT64, s STRING(MAX), k TIMESTAMP) PRIMARY KEY (a)")
 	name := func(n int) string { return strings.Repeat("N", n) }
@@ -97,12 +97,12 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestObjectLimits creates as many objects of a kind as the limit permits, and one more.
+// TestObjectLimits creates as many objects of each kind as its limit permits. One more must be refused.
 func TestObjectLimits(t *testing.T) {
 	for _, limit := range []struct {
 		of     string
 		limit  int
-		stmt   string // with the object's number
+		stmt   string // %d is the number of the object
 		refuse string
 	}{
 		{"levels below a root table", MaxInterleaveDepth, "", "too deeply nested"},
@@ -131,7 +131,7 @@ func TestObjectLimits(t *testing.T) {
 	}
 }
 
-// deeper returns the statement that makes table t<n>, a child of t<n-1>; the first is a child of t.
+// deeper returns the statement that creates table t<n> as a child of table t<n-1>, or t0 as a child of table t.
 func deeper(n int) string {
 	key, parent := "a", "t"
 	columns := "a INT64"
@@ -166,7 +166,7 @@ func TestTooManyViews(t *testing.T) {
 	wantRefused(t, many, "limit 5000", view, 3, 0, 0)
 }
 
-// TestTooManyDatabaseIndexes puts as many indexes as a database may have into a catalog, without running the
+// TestTooManyDatabaseIndexes checks MaxIndexes. To be fast, it enters indexes into the catalog without running
 // statements.
 func TestTooManyDatabaseIndexes(t *testing.T) {
 	c := mustApply(t, NewCatalog(), "CREATE TABLE t (a INT64) PRIMARY KEY (a)")
@@ -198,7 +198,7 @@ func TestSchemaTooLarge(t *testing.T) {
 	mustApply(t, c, `ALTER TABLE t ADD CONSTRAINT d CHECK (a != "%s")`, long)
 }
 
-// BenchmarkApply adds a column to one of 1,000 tables. The cost of a statement must not grow with the columns of all
+// BenchmarkApply adds a column to one of 1,000 tables. The time of a statement must not grow with the number of
 // tables.
 func BenchmarkApply(b *testing.B) {
 	c := NewCatalog()

@@ -13,11 +13,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// errDangling is the error for an encoded catalog in which an object refers to a missing one.
+// errDangling is the error for an encoded catalog in which an object refers to another one that is missing.
 var errDangling = errors.New("reference to a missing object")
 
-// Unmarshal decodes the Encoding that Marshal made of a catalog and the version before it. before is nil for the first
-// version. Expressions are compiled at their first evaluation.
+// Unmarshal decodes a catalog that Marshal has encoded as the successor of before. For the first version, before is
+// nil. Expressions are compiled when they are first evaluated.
 func Unmarshal(before *Catalog, e *Encoding, compiler Compiler) (*Catalog, error) {
 	var s storedCatalog
 	if err := json.Unmarshal(e.Catalog, &s); err != nil {
@@ -45,18 +45,18 @@ func Unmarshal(before *Catalog, e *Encoding, compiler Compiler) (*Catalog, error
 	return l.Catalog, nil
 }
 
-// loader builds a catalog from its encoding.
+// loader builds a catalog, as a draft, from its encoding.
 type loader struct{ *draft }
 
-// loading is a table that is being loaded, and its stored form.
+// loading is a table that is being decoded, with its encoding.
 type loading struct {
 	*Table
 	stored storedTable
 	before *Table // the table in the version before, or nil
 }
 
-// load loads the tables that differ from the version before. It makes all of these tables first and then resolves the
-// references between them.
+// load decodes the tables that differ from the version before. It makes all of these tables first, and then resolves
+// the references between them. encoded maps the ID of a dropped table to nil.
 func (l *loader) load(encoded map[TableID][]byte) error {
 	var list []loading
 	var dropped []*Table
@@ -105,8 +105,8 @@ func (l *loader) load(encoded map[TableID][]byte) error {
 	return l.relinkAll(list)
 }
 
-// relinkAll makes unchanged tables point at the new versions of the tables to which they refer. It returns an error if
-// these lack a column or index that is needed.
+// relinkAll makes unchanged tables point at the new versions of the tables to which they refer. It returns an error
+// if a new version lacks a column to which an unchanged table refers.
 func (l *loader) relinkAll(list []loading) error {
 	for _, t := range list {
 		if t.before != nil {
@@ -122,14 +122,14 @@ func (l *loader) relinkAll(list []loading) error {
 	return err
 }
 
-// resolved reports whether all references of a table lead to an object.
+// resolved reports whether no reference of a table leads to a missing table or column.
 func (t *Table) resolved() bool {
 	return (t.Parent != nil) == (t.Interleave != NotInterleaved) && !slices.ContainsFunc(t.ForeignKeys, func(fk *ForeignKey) bool {
 		return fk.Referenced == nil || slices.Contains(fk.ReferencedColumns, nil)
 	})
 }
 
-// loadTable makes a table without its references to others and without its expressions.
+// loadTable makes a table from its encoding, without its references to other tables and without its expressions.
 func (l *loader) loadTable(s storedTable) (*Table, error) {
 	t := &Table{ID: s.ID, Schema: s.Schema, Name: s.Name, NextColumn: s.NextColumn, ColumnarPolicy: s.Columnar, LocalityGroup: s.Locality, Synonym: s.Synonym}
 	if s.ProtoBundle != 0 {
@@ -166,7 +166,7 @@ func (l *loader) loadTable(s storedTable) (*Table, error) {
 	return t, nil
 }
 
-// loadParent finds the parent table, which is older than the table.
+// loadParent sets the parent of a table. The parent must have the lower ID, because it is older.
 func (l *loader) loadParent(t loading) error {
 	if t.stored.Parent == 0 {
 		return nil
@@ -204,7 +204,8 @@ func loadColumn(s storedColumn, bundle *ProtoBundle) (*Column, error) {
 	return c, nil
 }
 
-// loadChangeStreams loads the change streams of a version. It keeps those whose stored form is the same as before.
+// loadChangeStreams decodes all change streams of a version. If a stream is the same as before, it takes the old
+// value.
 func (l *loader) loadChangeStreams(stored []storedChangeStream) error {
 	for _, old := range l.old.Streams {
 		l.names = l.names.Without(key("", old.Name))

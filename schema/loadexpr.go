@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// loadExpressions makes the expressions of a table. If the stored form does not say which columns they read, as in
-// format 1, it compiles all of them at once.
+// loadExpressions makes the expressions of a table. If the encoding of an expression does not say which columns it
+// reads, as in format 1, loadExpressions compiles all expressions of the table at once.
 func (l *loader) loadExpressions(t loading) error {
 	for _, s := range t.stored.Checks {
 		uses, err := t.loadColumns(s.Uses)
@@ -58,21 +58,22 @@ func (l *loader) loadExpressions(t loading) error {
 	return nil
 }
 
-// hasUnknownUses reports whether the stored form of some expression does not say which columns it reads. Every check
-// reads a column. A generated column may read none; then it is compiled at once too, which does no harm.
+// hasUnknownUses reports whether the encoding of some expression did not say which columns it reads. Every CHECK
+// constraint reads a column. A generated column may read none; then hasUnknownUses is true as well, which does no
+// harm.
 func (t *Table) hasUnknownUses() bool {
 	return slices.ContainsFunc(t.Checks, func(c *Check) bool { return len(c.Expr.Uses) == 0 }) ||
 		slices.ContainsFunc(t.Columns, func(c *Column) bool { return c.Generated != nil && len(c.Generated.Uses) == 0 })
 }
 
-// expr returns an expression that is compiled at its first evaluation. So a start with thousands of expressions does
-// not wait for the analyzer.
+// expr returns an expression that is compiled when it is first evaluated, so that the start of a server with
+// thousands of expressions does not wait for the analyzer.
 func (l *loader) expr(t *Table, sql string, want *value.Type, uses []*Column, functions []*Function) *Expr {
 	e := &storedExpr{compiler: l.compiler, catalog: l.Catalog, table: t, sql: sql, want: want, uses: uses}
 	return &Expr{SQL: sql, Uses: uses, Functions: functions, Eval: e.compute, bundle: t.ProtoBundle}
 }
 
-// functions returns the functions with these IDs.
+// functions returns the functions with the given IDs.
 func (l *loader) functions(ids []TableID) (list []*Function, err error) {
 	for _, id := range ids {
 		f := l.functionByID(id)
@@ -84,11 +85,11 @@ func (l *loader) functions(ids []TableID) (list []*Function, err error) {
 	return list, nil
 }
 
-// storedExpr is an expression from storage. If it cannot be compiled, for example for lack of memory, the next
-// evaluation tries again.
+// storedExpr is an expression that was decoded and is compiled later. If its compilation fails, for example for lack
+// of memory, the next evaluation tries again.
 type storedExpr struct {
 	compiler Compiler
-	catalog  *Catalog // the catalog with which it was loaded
+	catalog  *Catalog // the catalog that was being decoded
 	table    *Table
 	sql      string
 	want     *value.Type
@@ -127,8 +128,9 @@ func (e *storedExpr) compile() (*func([]value.Value) (value.Value, error), error
 	return &eval, nil
 }
 
-// reading returns a function that evaluates the expression. Its arguments are the values of columns, which may be in
-// another order than Uses, because each release may find the columns of an expression in another order.
+// reading returns a function that evaluates the expression. The arguments of that function are the values of columns.
+// Their order may differ from that of Uses, because another release may have stored the columns of an expression in
+// another order.
 func (e *Expr) reading(columns []*Column) (func([]value.Value) (value.Value, error), error) {
 	if slices.Equal(e.Uses, columns) {
 		return e.Eval, nil
@@ -148,8 +150,8 @@ func (e *Expr) reading(columns []*Column) (func([]value.Value) (value.Value, err
 	}, nil
 }
 
-// renewCallers renews expressions that call functions which have changed since the version before. It handles tables
-// that have not changed themselves.
+// renewCallers replaces the expressions that call a function which is different in this version. It handles only
+// tables that are not in encoded themselves.
 func (l *loader) renewCallers(encoded map[TableID][]byte) {
 	var changed []*Function
 	immutable.Differences(l.old.objects, l.objects, func(_ TableID, before, after Object) {
@@ -157,7 +159,7 @@ func (l *loader) renewCallers(encoded map[TableID][]byte) {
 			changed = append(changed, f)
 		}
 	})
-	if len(changed) == 0 { // nearly always: a start reads thousands of versions of thousands of tables
+	if len(changed) == 0 { // nearly always so, and a start decodes thousands of versions with thousands of tables
 		return
 	}
 	calls := func(e *Expr) bool { return slices.ContainsFunc(changed, e.calls) }
@@ -186,7 +188,7 @@ func (l *loader) renewCallers(encoded map[TableID][]byte) {
 	}
 }
 
-// calls reports whether calls is true for some expression of the table.
+// calls reports whether the argument calls returns true for some expression of the table.
 func (t *Table) calls(calls func(*Expr) bool) bool {
 	return slices.ContainsFunc(t.Columns, func(c *Column) bool { return calls(c.Default) || calls(c.Generated) }) ||
 		slices.ContainsFunc(t.Checks, func(c *Check) bool { return calls(c.Expr) })

@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// checkName checks a name by Spanner's rule: a letter, then letters,
-// digits and underscores; kind is "Table", "Column", ...
+// checkName checks a name by Spanner's rule: a letter, then letters, digits and underscores. kind is "Table",
+// "Column" and so on, for errors.
 func checkName(kind, name string) error {
 	if len(name) == 0 || len(name) > MaxNameLength || !isLetter(name[0]) {
 		return usererror.InvalidSchemaName(kind, name)
@@ -26,21 +26,22 @@ func checkName(kind, name string) error {
 	return nil
 }
 
-// shared returns the one copy of a column's name that all tables share. It does not refer to the text around the name.
+// shared returns a copy of name. Equal names of all columns share one copy. The copy does not refer to the text that
+// contains name, so that text can be freed.
 func shared(name string) string { return unique.Make(name).Value() }
 
-// sameName reports whether SQL treats two names as the same.
+// sameName reports whether SQL treats two names as equal: it ignores case.
 func sameName(a, b string) bool { return strings.EqualFold(a, b) }
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// checkFree checks that no object has a name yet. In one schema, tables, indexes, constraints, change streams and most
-// kinds of objects share a name space.
+// checkFree returns an error if an object of the schema has the name already. Within a schema, tables, synonyms,
+// indexes, constraints, change streams and most kinds of objects share one name space.
 func (d *draft) checkFree(schema, name string) error {
 	return d.checkFreeKey(key(schema, name), fullName(schema, name))
 }
 
-// checkFreeKey checks that a name is free. key is its key among the names of the catalog.
+// checkFreeKey returns an error if name is taken. key is its key in the map names of the catalog.
 func (d *draft) checkFreeKey(key, name string) error {
 	found, ok := d.names.Get(key)
 	if !ok {
@@ -53,7 +54,8 @@ func (d *draft) checkFreeKey(key, name string) error {
 	return usererror.NamesDifferInCase(name, existing)
 }
 
-// nameOf returns the full name of found as it was created. name may differ from it in case.
+// nameOf returns the full name of found as it was created. It may differ in case from name, under which found was
+// looked up.
 func (d *draft) nameOf(found named, name string) string {
 	switch found.kind {
 	case nameOfChangeStream:
@@ -84,7 +86,7 @@ func (d *draft) nameOf(found named, name string) string {
 	return name
 }
 
-// checkConstraintName checks the name of a constraint; kind is "Check Constraint" or "Foreign Key".
+// checkConstraintName checks the name of a new constraint of t. kind is "Check Constraint" or "Foreign Key".
 func (d *draft) checkConstraintName(kind string, t *Table, name string) error {
 	if err := checkName(kind, name); err != nil {
 		return err
@@ -97,8 +99,8 @@ func (d *draft) checkConstraintName(kind string, t *Table, name string) error {
 	return d.checkFree(t.Schema, name)
 }
 
-// generateName generates a name in Spanner's form, base_<16 hex>_<n>. The hex part is a fingerprint of definition, and
-// n makes the name unique.
+// generateName generates a name in Spanner's form: base_<16 hexadecimal digits>_<n>. The digits are a fingerprint of
+// definition. n is the lowest number that makes the name unique.
 func (d *draft) generateName(schema, base, definition string) string {
 	for n := 1; ; n++ {
 		name := cut(base, fmt.Sprintf("_%s_%d", fingerprint(definition), n))
@@ -112,7 +114,7 @@ func fingerprint(definition string) string {
 	return fmt.Sprintf("%016X", farm.Fingerprint64([]byte(definition)))
 }
 
-// cut joins base and suffix. It shortens base so that the result is not too long for a name.
+// cut joins base and suffix. It shortens base if the result would exceed MaxNameLength.
 func cut(base, suffix string) string {
 	if len(base)+len(suffix) > MaxNameLength {
 		base = strings.TrimRight(base[:MaxNameLength-len(suffix)], "_")
@@ -120,7 +122,7 @@ func cut(base, suffix string) string {
 	return base + suffix
 }
 
-// reservedSchemas are names that no named schema may have.
+// reservedSchemas are names that a named schema must not have.
 var reservedSchemas = []string{"INFORMATION_SCHEMA", spannerSys, "DEFAULT", "PUBLIC"}
 
 func (d *draft) createSchema(s *ast.CreateSchema) error {
@@ -160,7 +162,8 @@ func (d *draft) dropSchema(s *ast.DropSchema) error {
 	return nil
 }
 
-// contents lists the content of a named schema, with a line for each kind; "" if the schema is empty.
+// contents lists the tables, indexes and objects of a named schema, one line for each kind; "" if the schema is
+// empty.
 func (c *Catalog) contents(schema string) string {
 	var kinds []string
 	names := map[string][]string{}
@@ -192,7 +195,7 @@ func (c *Catalog) contents(schema string) string {
 	return list.String()
 }
 
-// findSchema returns a schema's name as it was created. The schema "" always exists.
+// findSchema returns the name of a schema in the case in which it was created. The schema "" always exists.
 func (d *draft) findSchema(name string) (string, error) {
 	if name == "" {
 		return "", nil

@@ -15,9 +15,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Object is a schema object of another kind than tables, parts of tables and change streams. It is immutable: a
-// statement that alters it makes a new one with the same number. It is stored as the JSON of its exported fields, with
-// its kind.
+// Object is a schema object that is not a table, a part of a table or a change stream. An Object is immutable: a
+// statement that alters it makes a new one with the same ID. It is stored as its kind and the JSON of its exported
+// fields.
 type Object interface {
 	entity() *Entity
 	// Number returns the object's ID.
@@ -27,7 +27,7 @@ type Object interface {
 	sql(c *Catalog) []string
 }
 
-// Entity is the ID and the name of an Object. Types of objects embed it.
+// Entity is the ID and the name of an Object. Each type that implements Object embeds an Entity.
 type Entity struct {
 	ID     TableID `json:"id"`
 	Schema string  `json:"schema,omitempty"` // "" is the default schema
@@ -42,17 +42,17 @@ func (e *Entity) FullName() string { return fullName(e.Schema, e.Name) }
 // Number implements Object.
 func (e *Entity) Number() TableID { return e.ID }
 
-// objectKind is one kind of objects.
+// objectKind describes one kind of objects.
 type objectKind struct {
 	// name identifies the kind in stored catalogs.
 	name string
 	// noun is the word for the kind in errors.
 	noun string
-	// apart says that the kind has a name space of its own: a table may have the same name.
+	// apart says that the kind has a name space of its own, so that a table can have the same name.
 	apart bool
-	// stage says where GetDatabaseDdl prints such objects.
+	// stage says where GetDatabaseDdl prints objects of the kind.
 	stage stage
-	// empty returns a new object, into which a stored one is decoded.
+	// empty returns a new object of the kind, into which JSON can be decoded.
 	empty func() Object
 }
 
@@ -68,7 +68,7 @@ const (
 // objectKinds lists the kinds of objects. GetDatabaseDdl prints the kinds of one stage in this order.
 var objectKinds = []*objectKind{protoBundles, localityGroups, placements, sequences, functionKind, viewKind, roles, memberships, grants, statisticsPackages}
 
-// key returns the key of an object of the kind among the names of a catalog.
+// key returns the key of an object of the kind in the map names of a catalog.
 func (k *objectKind) key(schema, name string) string {
 	if k.apart {
 		return strings.ToLower(k.name + " " + name) // no other name has a space
@@ -76,7 +76,7 @@ func (k *objectKind) key(schema, name string) string {
 	return key(schema, name)
 }
 
-// objectsOf yields the objects of a type, in order of creation.
+// objectsOf yields the objects of type T, in order of creation.
 func objectsOf[T Object](c *Catalog) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, o := range c.objects.All() {
@@ -87,7 +87,7 @@ func objectsOf[T Object](c *Catalog) iter.Seq[T] {
 	}
 }
 
-// objectByName returns the object of a kind with a name, ignoring case; nil if there is none.
+// objectByName returns the object of a kind called name in schema, ignoring case; nil if there is none.
 func objectByName[T Object](c *Catalog, kind *objectKind, schema, name string) (found T) {
 	if n, ok := c.names.Get(kind.key(schema, name)); ok && n.kind == nameOfObject {
 		o, _ := c.objects.Get(n.table)
@@ -96,8 +96,8 @@ func objectByName[T Object](c *Catalog, kind *objectKind, schema, name string) (
 	return found
 }
 
-// Object returns the object called name ("o" or "schema.o"), ignoring case; nil if there is none. It finds only kinds
-// that share the name space of tables.
+// Object returns the object called name ("o" or "schema.o"), ignoring case; nil if there is none. It finds only
+// objects of kinds that share the name space of tables.
 func (c *Catalog) Object(name string) Object {
 	if n, ok := c.names.Get(strings.ToLower(name)); ok && n.kind == nameOfObject {
 		o, _ := c.objects.Get(n.table)
@@ -106,7 +106,7 @@ func (c *Catalog) Object(name string) Object {
 	return nil
 }
 
-// checkNew checks the name of an object that a statement creates.
+// checkNew returns an error if an object of the kind cannot be created with the name.
 func (d *draft) checkNew(kind *objectKind, schema, name string) error {
 	if err := checkName(kind.noun, name); err != nil {
 		return err
@@ -117,14 +117,14 @@ func (d *draft) checkNew(kind *objectKind, schema, name string) error {
 	return d.checkFreeKey(kind.key(schema, name), fullName(schema, name))
 }
 
-// put registers an object under its ID and its name. It replaces an older object with the same ID.
+// put registers an object under its ID and its name. An older object with the same ID is replaced.
 func (d *draft) put(o Object) {
 	e := o.entity()
 	d.objects = d.objects.With(e.ID, o)
 	d.names = d.names.With(o.kind().key(e.Schema, e.Name), named{e.ID, nameOfObject})
 }
 
-// drop undoes put.
+// drop removes what put has registered for o.
 func (d *draft) drop(o Object) {
 	e := o.entity()
 	d.objects = d.objects.Without(e.ID)
@@ -148,7 +148,7 @@ func (c *Catalog) objectsSQL(at stage) (stmts []string) {
 	return stmts
 }
 
-// measureObjects updates the length of the DDL text of the objects.
+// measureObjects adds the change of the length of the objects' DDL text to d.size.
 func (d *draft) measureObjects() {
 	length := func(c *Catalog, o Object) (n int) {
 		if o == nil {
@@ -165,19 +165,20 @@ func (d *draft) measureObjects() {
 	if !d.renamed {
 		return
 	}
-	for g := range d.Grants() { // a grant has the name of the object that it is on
+	for g := range d.Grants() { // the DDL of a grant contains the name of a table, which may have changed
 		if before, _ := d.old.objects.Get(g.ID); before == Object(g) {
 			d.size += length(d.Catalog, g) - length(d.old, g)
 		}
 	}
 }
 
-// storedKind distinguishes a stored object from a stored table, which has no kind.
+// storedKind holds the kind of a stored object. It is "" for a stored table, so a reader can tell tables from
+// objects.
 type storedKind struct {
 	Kind string `json:"kind,omitempty"`
 }
 
-// storeObjects adds to an encoding the objects that differ from those of before.
+// storeObjects adds to an encoding the objects of the catalog after that differ from those of the catalog before.
 func (e *Encoding) storeObjects(before, after *Catalog) (err error) {
 	immutable.Differences(before.objects, after.objects, func(id TableID, was, is Object) {
 		switch {
@@ -203,7 +204,8 @@ func storeObject(o Object) ([]byte, error) {
 	return slices.Concat([]byte(`{"kind":`), kind, []byte{','}, data[1:]), nil
 }
 
-// loadObjects loads the objects that differ from the version before. It returns the encodings that are tables.
+// loadObjects decodes the objects that differ from the version before. It returns the encodings that are not objects
+// but tables.
 func (l *loader) loadObjects(encoded map[TableID][]byte) (tables map[TableID][]byte, err error) {
 	tables = map[TableID][]byte{}
 	for id, data := range encoded {
@@ -257,7 +259,7 @@ func (l *loader) loadObject(id TableID, kind string, data []byte) error {
 	return nil
 }
 
-// missing returns the error for an object that a statement names and that does not exist.
+// missing returns the error for a statement that names an object of the kind that does not exist.
 func (k *objectKind) missing(schema, name string) error {
 	return usererror.SchemaObjectNotFound(k.noun, fullName(schema, name))
 }

@@ -14,12 +14,12 @@ import (
 
 // databaseOption is one option of ALTER DATABASE ... SET OPTIONS.
 type databaseOption struct {
-	typ string // the type of its values: one of the constants below
-	// check returns what is wrong with a value, or "". text is the value as Options holds it.
+	typ string // the type of its values: textOption, numberOption or boolOption
+	// check returns a message that says what is wrong with a value, or "". text is the value as Options stores it.
 	check func(text string) string
 }
 
-// Types of options as DDL writes them.
+// These are the types of options, as DDL writes them.
 const textOption, numberOption, boolOption = "STRING(MAX)", "INT64", "BOOL"
 
 var databaseOptions = map[string]databaseOption{
@@ -34,10 +34,10 @@ var databaseOptions = map[string]databaseOption{
 	"use_unenforced_foreign_key_for_query_optimization": {boolOption, nil},
 }
 
-// DefaultTimeZone is the zone of a database that does not set default_time_zone.
+// DefaultTimeZone is the time zone of a database that does not set default_time_zone.
 const DefaultTimeZone = "America/Los_Angeles"
 
-// TimeZone is the name of the database's default time zone.
+// TimeZone returns the name of the database's default time zone.
 func (o Options) TimeZone() string {
 	if zone := o["default_time_zone"]; zone != "" {
 		return zone
@@ -65,8 +65,8 @@ func (o Options) SQL(name string) string {
 	return o[name]
 }
 
-// alterDatabase sets options. It accepts any database name, because the statement may come from the DDL of another
-// database.
+// alterDatabase sets options of the database. It accepts any database name in the statement, because the statement
+// may come from the DDL of another database.
 func (d *draft) alterDatabase(s *ast.AlterDatabase) error {
 	if d.Database == "" {
 		d.Database = s.Name.Name
@@ -92,7 +92,7 @@ func (d *draft) alterDatabase(s *ast.AlterDatabase) error {
 	return nil
 }
 
-// value returns the value of an option as Options holds it, "" for NULL.
+// value returns the value of an option as text, as Options stores it; "" for NULL.
 func (o databaseOption) value(name string, e ast.Expr) (string, error) {
 	if _, ok := e.(*ast.NullLiteral); ok {
 		return "", nil
@@ -109,7 +109,7 @@ func (o databaseOption) value(name string, e ast.Expr) (string, error) {
 	return text, nil
 }
 
-// setOption sets the value of an option. If text is "", it sets the default.
+// setOption sets the value of an option. If text is "", the option is removed and so has its default.
 func (d *draft) setOption(name, text string) error {
 	switch {
 	case name == "default_time_zone" && d.tables.Len() > 0:
@@ -124,7 +124,8 @@ func (d *draft) setOption(name, text string) error {
 	return nil
 }
 
-// optionText returns a literal of the wanted type as Options holds it.
+// optionText returns the value of a literal as text, in the form in which Options stores it. It returns false unless
+// the literal has the type typ.
 func optionText(e ast.Expr, typ string) (string, bool) {
 	switch v := e.(type) {
 	case *ast.StringLiteral:
@@ -146,7 +147,8 @@ func checkRetention(text string) string {
 	return ""
 }
 
-// parseRetention reads a number and one of the units d, h, m, s.
+// parseRetention parses a duration that consists of a number and one of the units d, h, m and s. It returns false if
+// text is no such duration.
 func parseRetention(text string) (time.Duration, bool) {
 	if len(text) < 2 {
 		return 0, false
@@ -178,7 +180,8 @@ func checkOptimizerVersion(text string) string {
 	return ""
 }
 
-// defaultSequenceKind is the option that names the kind of a sequence or identity column whose statement names none.
+// defaultSequenceKind is the option that names the kind of sequences and identity columns whose statement does not
+// name a kind.
 const defaultSequenceKind = "default_sequence_kind"
 
 func checkSequenceKind(text string) string {
@@ -188,12 +191,12 @@ func checkSequenceKind(text string) string {
 	return ""
 }
 
-// textOptions are the options of a kind of objects, all with string values. Each has a function that returns what is
-// wrong with a value, or "".
+// textOptions describes the options of one kind of objects, which all have string values. It maps each option to a
+// function that returns a message that says what is wrong with a value, or "".
 type textOptions map[string]func(text string) string
 
-// set returns the options of an object after an OPTIONS clause, which may be nil. have are the options before. NULL
-// removes an option.
+// set returns the options of an object after an OPTIONS clause, which may be nil. have holds the options that are set
+// before the statement. NULL removes an option.
 func (known textOptions) set(kind *objectKind, name string, have map[string]string, options *ast.Options) (map[string]string, error) {
 	if options == nil {
 		return have, nil
@@ -236,8 +239,8 @@ func textOptionsSQL(options map[string]string) string {
 
 const localityGroup = "locality_group"
 
-// setStorageOptions sets the OPTIONS of a table or an index from a clause, which may be nil. kind and name describe it
-// in errors.
+// setStorageOptions sets the OPTIONS of a table or an index from a clause, which may be nil. kind and name describe
+// the table or index in errors.
 func (d *draft) setStorageOptions(kind, name string, options *ast.Options, policy *ColumnarPolicy, group *string) (err error) {
 	if options == nil {
 		return nil
@@ -260,7 +263,8 @@ func (d *draft) setStorageOptions(kind, name string, options *ast.Options, polic
 	return nil
 }
 
-// groupOption returns the locality group that a value of the option locality_group names; "" for NULL.
+// groupOption returns the locality group that a value of the option locality_group names; "" for NULL. kind and name
+// are for errors.
 func (d *draft) groupOption(kind, name string, value ast.Expr) (string, error) {
 	if _, null := value.(*ast.NullLiteral); null {
 		return "", nil
@@ -291,7 +295,7 @@ func storageOptionsSQL(policy ColumnarPolicy, group string) string {
 	return optionsBlock(list)
 }
 
-// optionsBlock prints an OPTIONS clause with one option per line; "" if there are none.
+// optionsBlock prints an OPTIONS clause with one option on each line; "" if lines is empty.
 func optionsBlock(lines []string) string {
 	if len(lines) == 0 {
 		return ""

@@ -11,9 +11,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Placement says where rows of tables with a placement key are stored:
-// https://cloud.google.com/spanner/docs/geo-partitioning. Crowfoot stores and shows it, and refuses rows that name no
-// placement. It has no other effect, since there is only one place.
+// Placement says in which location Spanner stores rows of tables with a placement key:
+// https://cloud.google.com/spanner/docs/geo-partitioning. Crowfoot stores and shows placements, and refuses rows that
+// name an unknown placement. Apart from that they have no effect, because Crowfoot has only one location.
 type Placement struct {
 	Entity
 	Options map[string]string `json:"options,omitempty"` // the options that are set, as text by name
@@ -25,7 +25,7 @@ var placements = &objectKind{
 }
 
 const (
-	// DefaultPlacement exists without CREATE.
+	// DefaultPlacement is the name of the placement that exists in every database.
 	DefaultPlacement  = "default"
 	instancePartition = "instance_partition"
 	maxPlacements     = 50 // per database: https://cloud.google.com/spanner/quotas
@@ -49,7 +49,7 @@ func (c *Catalog) Placements() []*Placement {
 	return slices.Collect(objectsOf[*Placement](c))
 }
 
-// HasPlacement reports whether a placement key may have the value name. The case of names matters.
+// HasPlacement reports whether a placement key may have the value name. Names must agree in case.
 func (c *Catalog) HasPlacement(name string) bool {
 	p := objectByName[*Placement](c, placements, "", name)
 	return p != nil && p.Name == name || name == DefaultPlacement
@@ -83,7 +83,7 @@ func (d *draft) createPlacement(s *ast.CreatePlacement) error {
 	return nil
 }
 
-// dropPlacement drops a placement, if no row names it.
+// dropPlacement drops a placement. It adds validations that fail if a row names the placement.
 func (d *draft) dropPlacement(s *ast.DropPlacement) error {
 	old := objectByName[*Placement](d.Catalog, placements, "", s.Name.Name)
 	if old == nil {
@@ -106,7 +106,7 @@ func (t *Table) placementKey() *Column {
 	return nil
 }
 
-// setPlacementKey makes a column of a new table the placement key if def says so.
+// setPlacementKey makes c, a column of a new table, the table's placement key. def is the column's definition.
 func (c *Column) setPlacementKey(t *Table, def *ast.ColumnDef) error {
 	switch {
 	case c.Type.Kind != value.String || !def.NotNull || def.DefaultSemantics != nil:
@@ -118,8 +118,8 @@ func (c *Column) setPlacementKey(t *Table, def *ast.ColumnDef) error {
 	return nil
 }
 
-// LocalityGroup says on which storage, and for how long there, the data of tables and columns is kept. Crowfoot stores
-// and shows it, but it has no effect, since there is only one kind of storage. Source:
+// LocalityGroup says on which storage Spanner keeps the data of tables and columns, and for how long. Crowfoot stores
+// and shows locality groups, but they have no effect, because Crowfoot has only one kind of storage. Source:
 // https://cloud.google.com/spanner/docs/schema-and-data-model#locality-groups.
 type LocalityGroup struct {
 	Entity
@@ -131,17 +131,20 @@ var localityGroups = &objectKind{
 	empty: func() Object { return new(LocalityGroup) },
 }
 
-// defaultLocalityGroup exists without CREATE and can be altered.
+// defaultLocalityGroup is the name of the locality group that exists in every database. ALTER LOCALITY GROUP can
+// change it.
 const defaultLocalityGroup = "default"
 
-// Source: https://cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language#create_locality_group.
+// Source of these limits:
+// https://cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language#create_locality_group.
 const (
 	maxLocalityGroups = 16 // per database
 	minSpill          = time.Hour
 	maxSpill          = 365 * 24 * time.Hour
 )
 
-// LocalityGroups returns the locality groups that statements have created or altered, in order of creation.
+// LocalityGroups returns the locality groups that statements have created, and the default one if a statement has
+// altered it, in order of creation.
 func (c *Catalog) LocalityGroups() []*LocalityGroup {
 	return slices.Collect(objectsOf[*LocalityGroup](c))
 }
@@ -221,7 +224,7 @@ func (d *draft) dropLocalityGroup(s *ast.DropLocalityGroup) error {
 	return nil
 }
 
-// isIn reports whether the table, a column or an index of it names a locality group.
+// isIn reports whether the table, one of its columns or one of its indexes is in the locality group called group.
 func (t *Table) isIn(group string) bool {
 	return t.LocalityGroup == group ||
 		slices.ContainsFunc(t.Columns, func(c *Column) bool { return c.LocalityGroup == group }) ||

@@ -8,9 +8,9 @@ import (
 	"github.com/cloudspannerecosystem/memefish/token"
 )
 
-// DDL returns the statements that create the catalog again, as GetDatabaseDdl prints them. It prints options, schemas,
-// tables with parents first, foreign keys that could not stand in their table, indexes, and change streams. Other
-// objects come at their stage.
+// DDL returns the statements that create the catalog again, as GetDatabaseDdl prints them. The order is: options,
+// schemas, objects of stage beforeTables, tables with parents first, foreign keys that cannot stand in CREATE TABLE,
+// indexes, objects of stage afterIndexes, change streams, objects of stage afterChangeStreams.
 func (c *Catalog) DDL() []string {
 	var stmts []string
 	if sql := c.optionsSQL(); sql != "" {
@@ -36,7 +36,7 @@ func (c *Catalog) DDL() []string {
 	return append(stmts, c.objectsSQL(afterChangeStreams)...)
 }
 
-// ddlSize returns the length of all that DDL prints for a table.
+// ddlSize returns the length in bytes of all statements that DDL returns for table t.
 func (t *Table) ddlSize() int {
 	size := len(t.sql())
 	for _, s := range slices.Concat(t.laterSQL(), t.indexSQL()) {
@@ -59,7 +59,7 @@ func (c *Catalog) optionsSQL() string {
 
 func schemaSQL(name string) string { return "CREATE SCHEMA " + quote(name) }
 
-// laterSQL prints the foreign keys that cannot stand in the table's CREATE TABLE.
+// laterSQL prints ALTER TABLE statements for the foreign keys that cannot stand in the table's CREATE TABLE.
 func (t *Table) laterSQL() (list []string) {
 	for _, fk := range t.ForeignKeys {
 		if !fk.fits() {
@@ -69,7 +69,7 @@ func (t *Table) laterSQL() (list []string) {
 	return list
 }
 
-// indexSQL prints the indexes that users have created.
+// indexSQL prints the indexes of the table that users have created.
 func (t *Table) indexSQL() (list []string) {
 	for _, i := range t.Indexes {
 		if !i.Managed {
@@ -79,7 +79,7 @@ func (t *Table) indexSQL() (list []string) {
 	return list
 }
 
-// sql prints CREATE TABLE.
+// sql prints the CREATE TABLE statement.
 func (t *Table) sql() string {
 	var b strings.Builder
 	b.WriteString("CREATE TABLE " + quotePath(t.Schema, t.Name) + " (\n")
@@ -158,8 +158,8 @@ func (c *Column) sql() string {
 	return s
 }
 
-// fits reports whether the foreign key can stand in its table's CREATE TABLE. The referenced table must be printed
-// before, or be the same. It must have no row deletion policy, because the policy would refuse the foreign key.
+// fits reports whether the foreign key can stand in its table's CREATE TABLE. The referenced table must be an earlier
+// one, or the same table. In the same table there must be no row deletion policy that would refuse the foreign key.
 func (fk *ForeignKey) fits() bool {
 	return fk.Referenced.ID <= fk.Table.ID && !(fk.Referenced == fk.Table && fk.Table.RowDeletionPolicy != nil && fk.holdsRows())
 }
@@ -200,7 +200,7 @@ func (i *Index) sql() string {
 	return s
 }
 
-// FilterSQL prints the condition of WHERE; "" if the index has no WHERE.
+// FilterSQL prints the condition of the index's WHERE clause; "" if it has none.
 func (i *Index) FilterSQL() string {
 	var filters []string
 	for _, c := range i.NotNullColumns {
@@ -211,7 +211,7 @@ func (i *Index) FilterSQL() string {
 	return strings.Join(filters, " AND ")
 }
 
-// changeStreamSQL prints CREATE CHANGE STREAM.
+// changeStreamSQL prints the CREATE CHANGE STREAM statement.
 func (c *Catalog) changeStreamSQL(s *ChangeStream) string {
 	var watched []string
 	if s.All {
@@ -239,7 +239,7 @@ func (c *Catalog) changeStreamSQL(s *ChangeStream) string {
 	return sql
 }
 
-// OptionSQL prints the value of an option that is set, as DDL does.
+// OptionSQL prints the value of an option that is set, as DDL writes it.
 func (s *ChangeStream) OptionSQL(name string) string {
 	if ChangeStreamOptionType(name) == textOption {
 		return quoteString(s.Options[name])
@@ -247,7 +247,7 @@ func (s *ChangeStream) OptionSQL(name string) string {
 	return s.Options[name]
 }
 
-// constraintName prints CONSTRAINT name, unless the name was generated.
+// constraintName prints CONSTRAINT and the name; "" if the name was generated.
 func constraintName(name string, generated bool) string {
 	if generated {
 		return ""
@@ -275,10 +275,11 @@ func columnsSQL(columns []*Column) string {
 	return strings.Join(names, ", ")
 }
 
-// clauseWords are not reserved words, but they begin another clause where a name may stand.
+// clauseWords are words that quote must put in back quotes. They are not reserved, but where a column name may stand
+// they would begin another clause.
 var clauseWords = []string{"CHECK", "COLUMN", "CONSTRAINT", "FOREIGN", "PARENT", "PRIMARY", "SYNONYM"}
 
-// quote prints a name. It adds back quotes if the name could be read as something else.
+// quote prints a name. It adds back quotes if the parser would not read the bare name as a name.
 func quote(name string) string {
 	if slices.Contains(clauseWords, strings.ToUpper(name)) {
 		return "`" + name + "`"

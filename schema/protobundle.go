@@ -26,16 +26,16 @@ const MaxProtoBundle = 5 << 20
 // https://cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language#proto_bundle_statements.
 type ProtoBundle struct {
 	Entity
-	// Types are the full names of the types, sorted.
+	// Types holds the full names of the types, sorted.
 	Types []string `json:"types"`
-	// Descriptors is a serialized google.protobuf.FileDescriptorSet. It has the files that define Types, and the files
-	// that they import.
+	// Descriptors is a serialized google.protobuf.FileDescriptorSet. It contains the files that define Types, and the
+	// files that these import.
 	Descriptors []byte `json:"descriptors"`
-	// Revision counts the changes of the bundle. A table that uses types stores the Revision of the bundle with which
-	// it was compiled.
+	// Revision counts the changes of the bundle. The encoding of a table that uses types contains the Revision with
+	// which the table was compiled.
 	Revision int `json:"revision"`
 
-	types *descriptor.Types // parsed from Descriptors
+	types *descriptor.Types // the linked types of Descriptors
 }
 
 var protoBundles = &objectKind{
@@ -66,7 +66,8 @@ func (b *ProtoBundle) SQL() string {
 	return s.String()
 }
 
-// quoteDotted prints a.b.C as DDL does, in back quotes if a part of it needs them.
+// quoteDotted prints a name such as a.b.C as DDL does. If a part needs back quotes, it puts the whole name in back
+// quotes.
 func quoteDotted(name string) string {
 	for part := range strings.SplitSeq(name, ".") {
 		if token.QuoteSQLIdent(part) != part {
@@ -76,7 +77,8 @@ func quoteDotted(name string) string {
 	return name
 }
 
-// Type returns the type of the bundle called name, which SQL and DDL may name; nil if there is none.
+// Type returns the bundle's type called name, if it is one of Types, so that SQL and DDL can use it. Otherwise it
+// returns nil.
 func (b *ProtoBundle) Type(name string) *value.Type {
 	if b == nil || !b.has(name) {
 		return nil
@@ -84,14 +86,14 @@ func (b *ProtoBundle) Type(name string) *value.Type {
 	return b.Defined(name)
 }
 
-// has reports whether a type is one of Types.
+// has reports whether name is in Types.
 func (b *ProtoBundle) has(name string) bool {
 	_, ok := slices.BinarySearch(b.Types, name)
 	return ok
 }
 
-// Defined returns the type called name that the files of the bundle define, or nil. It finds types that are not in
-// Types as well, such as the types of fields.
+// Defined returns the type called name that the files of the bundle define, or nil. It also finds types that are not
+// in Types, such as the types of fields.
 func (b *ProtoBundle) Defined(name string) *value.Type {
 	if b == nil || b.types == nil {
 		return nil
@@ -99,7 +101,7 @@ func (b *ProtoBundle) Defined(name string) *value.Type {
 	return b.types.Type(name)
 }
 
-// Extension returns the extension of a message with a field number, or nil.
+// Extension returns the extension of a message that has the given field number, or nil.
 func (b *ProtoBundle) Extension(message protoreflect.FullName, number protoreflect.FieldNumber) protoreflect.FieldDescriptor {
 	return b.types.Extension(message, number)
 }
@@ -109,7 +111,7 @@ func (b *ProtoBundle) ExtensionsOf(message protoreflect.FullName) []protoreflect
 	return b.types.ExtensionsOf(message)
 }
 
-// typeNames returns the full names in a statement's list of types.
+// typeNames returns the full names of the types that a statement lists.
 func typeNames(list *ast.ProtoBundleTypes) (names []string) {
 	for _, t := range list.Types {
 		names = append(names, dotted(t))
@@ -140,7 +142,7 @@ func (d *draft) alterProtoBundle(s *ast.AlterProtoBundle) error {
 		return usererror.NoProtoBundle()
 	}
 	names := slices.Clone(old.Types)
-	var given []string // the types that the request defines
+	var given []string // the types that the request's descriptors must define
 	if s.Insert != nil {
 		given = append(given, typeNames(s.Insert.Types)...)
 		names = append(names, given...)
@@ -178,8 +180,8 @@ func (d *draft) dropProtoBundle() error {
 	return d.setProtoBundle(old, nil, nil)
 }
 
-// setProtoBundle replaces the bundle old, which may be nil, by a bundle with the types names. The descriptors of the
-// request define the types in given, the old bundle the others.
+// setProtoBundle replaces the bundle old, which may be nil, by a bundle of the types in names. The descriptors of the
+// request define the types in given; the old bundle defines all others.
 func (d *draft) setProtoBundle(old *ProtoBundle, names, given []string) error {
 	slices.Sort(names)
 	for i := 1; i < len(names); i++ {
@@ -242,8 +244,8 @@ func (d *draft) newProtoBundle(old *ProtoBundle, names, given []string) (*ProtoB
 	return b, nil
 }
 
-// checkTypes lets the SQL analyzer check types that a request defines. Its library may refuse descriptors that Go's
-// accepts.
+// checkTypes returns an error if the SQL analyzer does not accept the types in names. Its protocol buffer library may
+// refuse descriptors that Go's library accepts.
 func (d *draft) checkTypes(b *ProtoBundle, names []string) error {
 	t := &Table{Name: "t", ProtoBundle: b}
 	for i, name := range names {
@@ -255,7 +257,7 @@ func (d *draft) checkTypes(b *ProtoBundle, names []string) error {
 	return nil
 }
 
-// checkTypesUnused refuses to remove a type that a column has.
+// checkTypesUnused returns an error if a column has a type of bundle old that bundle b does not have.
 func (d *draft) checkTypesUnused(old, b *ProtoBundle) error {
 	if old == nil {
 		return nil
@@ -273,11 +275,11 @@ func (d *draft) checkTypesUnused(old, b *ProtoBundle) error {
 	return nil
 }
 
-// elementOf returns the element type of an ARRAY, and any other type itself.
+// elementOf returns the element type of an ARRAY type. It returns any other type unchanged.
 func elementOf(t *value.Type) *value.Type { return cmp.Or(t.Elem, t) }
 
-// useProtoBundle makes tables with types of the old bundle use those of b. If an ENUM has lost numbers, existing values
-// must be among the rest.
+// useProtoBundle makes tables that use types of bundle old use the types of b. If an ENUM has lost numbers, it adds a
+// validation that existing values have only the remaining numbers.
 func (d *draft) useProtoBundle(old, b *ProtoBundle) error {
 	var list []*Table
 	for t := range d.Tables() {
@@ -305,7 +307,8 @@ func (d *draft) useProtoBundle(old, b *ProtoBundle) error {
 	return nil
 }
 
-// callsWithTypes reports whether a text names a function that uses types of the bundle.
+// callsWithTypes reports whether an expression contains the name of a function that uses types of bundle b, directly
+// or through other functions.
 func (d *draft) callsWithTypes(sql string, b *ProtoBundle) bool {
 	for f := range objectsOf[*Function](d.Catalog) {
 		if d.reaches(f, b.ID) && syntax.ContainsWord(sql, f.Name) {
@@ -315,7 +318,7 @@ func (d *draft) callsWithTypes(sql string, b *ProtoBundle) bool {
 	return false
 }
 
-// typed returns a type with its descriptor from the bundle.
+// typed returns the version that bundle b has of type t. It returns any type that is not in b unchanged.
 func (b *ProtoBundle) typed(t *value.Type) *value.Type {
 	if t.Elem != nil {
 		elem := b.typed(t.Elem)
@@ -330,11 +333,11 @@ func (b *ProtoBundle) typed(t *value.Type) *value.Type {
 	return t
 }
 
-// namedIn returns the types of the bundle for which some word of a text is the last part of the name.
+// namedIn returns the names of the bundle's types whose last part is a word of an expression.
 func (b *ProtoBundle) namedIn(sql string) []string { return b.types.NamedIn(sql, b.Types) }
 
-// bindProtos makes a table of the draft use the bundle if it needs it. It does if a column or the text of an expression
-// names a type, or a function that uses one.
+// bindProtos sets the bundle of a table of the draft, if the table needs one. A table needs it if a column or the
+// text of an expression names a type of the bundle, or a function that uses such a type.
 func (d *draft) bindProtos(t *Table, expressions ...string) {
 	b := d.ProtoBundle()
 	if b == nil || t.ProtoBundle == b {

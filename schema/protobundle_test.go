@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// descriptorsOf serializes files in text format.
+// descriptorsOf parses a FileDescriptorSet in text format and serializes it.
 func descriptorsOf(t testing.TB, text string) []byte {
 	t.Helper()
 	set := new(descriptorpb.FileDescriptorSet)
@@ -66,7 +66,7 @@ func TestHostileDescriptors(t *testing.T) {
 			t.Errorf("%s: got %v %v, want %v %s", name, usererror.CodeOf(err), err, test.code, test.want)
 		}
 	}
-	// An unrelated bad file must not matter.
+	// A bad file that no type of the statement needs does not matter.
 	set := append(descriptorsOf(t, `file { name: "bad" dependency: "gone.proto" }`), good...)
 	if _, _, err := NewCatalog().Apply("CREATE PROTO BUNDLE (p.M)", wordCompiler{}, set); err != nil {
 		t.Error(err)
@@ -79,10 +79,10 @@ func TestHostileDescriptors(t *testing.T) {
 	}
 }
 
-// TestProtoBundleSize checks the size limit of a bundle. Descriptors in the request that its types do not need do not
-// count.
+// TestProtoBundleSize checks the size limit of a bundle. Files in the request that the bundle's types do not need do
+// not count.
 func TestProtoBundleSize(t *testing.T) {
-	of := func(size int) []byte { // one file of the given size in a set
+	of := func(size int) []byte { // a set of one file, of the given size in bytes
 		set := &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{{
 			Name: proto.String("f"), Package: proto.String("p"), Syntax: proto.String("proto3"), MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("M")}},
 			SourceCodeInfo: &descriptorpb.SourceCodeInfo{Location: []*descriptorpb.SourceCodeInfo_Location{{Span: []int32{0, 0, 0}, LeadingComments: proto.String("")}}},
@@ -114,8 +114,8 @@ func TestProtoBundleSize(t *testing.T) {
 	}
 }
 
-// FuzzDescriptors runs CREATE PROTO BUNDLE with arbitrary bytes. The statement must fail, or make a bundle that can be
-// stored and loaded.
+// FuzzDescriptors runs CREATE PROTO BUNDLE with arbitrary bytes as descriptors. The statement must fail, or make a
+// catalog that checkRoundTrips accepts.
 func FuzzDescriptors(f *testing.F) {
 	f.Add(descriptorsOf(f, shopFile), "shop.Order")
 	f.Add([]byte("\n\x00"), "M")

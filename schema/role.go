@@ -10,13 +10,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Role is a database role. A session can be created with a role. Source:
+// Role is a database role. A client can create a session with a role. Source:
 // https://cloud.google.com/spanner/docs/fgac-about.
 type Role struct{ Entity }
 
-// Membership says that a role also has the privileges of another role.
+// Membership says that the role Member is a member of Role, so that it has the privileges of Role, too.
 type Membership struct {
-	Entity        // its Name is both roles, the member first, so that names order the memberships by member
+	Entity        // Name is Member, then Role, so that all memberships of a member are adjacent
 	Role   string `json:"role"`
 	Member string `json:"member"`
 }
@@ -34,16 +34,16 @@ var (
 
 // These roles exist in every database. Source: https://cloud.google.com/spanner/docs/fgac-system-roles.
 const (
-	PublicRole     = "public"              // every role is a member of it
-	InfoReaderRole = "spanner_info_reader" // sees all rows of INFORMATION_SCHEMA
-	SysReaderRole  = "spanner_sys_reader"  // may read SPANNER_SYS
+	PublicRole     = "public"              // every role is a member of public
+	InfoReaderRole = "spanner_info_reader" // a member sees all rows of INFORMATION_SCHEMA
+	SysReaderRole  = "spanner_sys_reader"  // a member may read SPANNER_SYS
 )
 
 var systemRoles = []string{PublicRole, InfoReaderRole, SysReaderRole}
 
 const (
 	reservedRolePrefix = "spanner_" // begins the names of system roles
-	// maxRoles is the largest number of roles in a database, without system roles. Source:
+	// maxRoles is the largest number of roles in a database; system roles do not count. Source:
 	// https://cloud.google.com/spanner/quotas#database-limits.
 	maxRoles = 100
 )
@@ -73,7 +73,7 @@ func IsSystemRole(name string) bool { return slices.Contains(systemRoles, name) 
 // Memberships yields the memberships that statements have granted, in order of creation.
 func (c *Catalog) Memberships() iter.Seq[*Membership] { return objectsOf[*Membership](c) }
 
-// role returns the name of a role as it was created; false if there is no such role.
+// role returns the name of a role in the case in which it was created. It returns false if there is no such role.
 func (c *Catalog) role(name string) (string, bool) {
 	for _, system := range systemRoles {
 		if sameName(system, name) {
@@ -86,8 +86,8 @@ func (c *Catalog) role(name string) (string, bool) {
 	return "", false
 }
 
-// enabled returns the roles whose privileges a role has: itself, public, and the roles of which it is a member,
-// directly or through others.
+// enabled returns the roles whose privileges a role has: the role itself, public, and the roles of which it is a
+// member, directly or through other roles.
 func (c *Catalog) enabled(role string) []string {
 	list := []string{role}
 	for at := 0; at < len(list); at++ {
@@ -103,7 +103,7 @@ func (c *Catalog) enabled(role string) []string {
 	return list
 }
 
-// under yields the objects of a kind whose names begin with a word.
+// under yields the objects of a kind whose names begin with word and a space.
 func under[T Object](c *Catalog, kind *objectKind, word string) iter.Seq[T] {
 	first := kind.key("", word+" ")
 	return func(yield func(T) bool) {
@@ -138,7 +138,7 @@ func isReservedRole(name string) bool {
 	return sameName(name, PublicRole) || strings.HasPrefix(strings.ToLower(name), reservedRolePrefix)
 }
 
-// dropRole drops a role, with its memberships. It refuses a role that has privileges. Source:
+// dropRole drops a role and its memberships. It returns an error if the role still has privileges. Source:
 // https://cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language#drop-role.
 func (d *draft) dropRole(s *ast.DropRole) error {
 	name, ok := d.role(s.Name.Name)
@@ -206,7 +206,7 @@ func (d *draft) revokeRole(role, member string) {
 	}
 }
 
-// rolesNamed returns the names of the roles in a statement, spelled as they were created.
+// rolesNamed returns the names of the roles in a statement, in the case in which they were created.
 func (d *draft) rolesNamed(names []*ast.Ident) ([]string, error) {
 	list := make([]string, len(names))
 	for i, n := range names {

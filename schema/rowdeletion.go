@@ -10,18 +10,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// RowDeletionPolicy is ROW DELETION POLICY (OLDER_THAN(column, INTERVAL n DAY)). A row expires when its Column lies
-// more than Days in the past, and is deleted some time later. NULL never expires. Source:
+// RowDeletionPolicy is ROW DELETION POLICY (OLDER_THAN(column, INTERVAL n DAY)). A row expires when the value of
+// Column lies more than Days in the past. The row is deleted some time later. A row with NULL in Column never
+// expires. Source:
 // https://cloud.google.com/spanner/docs/ttl/working-with-ttl.
 type RowDeletionPolicy struct {
 	Column *Column
 	Days   int64
 }
 
-// maxPolicyDays exceeds the number of days between the first and the last TIMESTAMP: with it, nothing expires.
+// maxPolicyDays exceeds the number of days between the first and the last TIMESTAMP, so with that many days no row
+// expires.
 const maxPolicyDays = 9999 * 366
 
-// Limit returns a time. A row has expired at now if its Column lies before that time.
+// Limit returns the time Days before now. Rows whose Column lies before it have expired.
 func (p *RowDeletionPolicy) Limit(now time.Time) time.Time {
 	return now.UTC().AddDate(0, 0, -int(min(p.Days, maxPolicyDays)))
 }
@@ -72,8 +74,8 @@ func (d *draft) setRowDeletionPolicy(t *Table, s *ast.RowDeletionPolicy) error {
 	return nil
 }
 
-// checkExpiry checks that rows of t may be deleted in the background when a row of root expires. t is root or
-// interleaved in it.
+// checkExpiry returns an error if a foreign key or an interleaved table could prevent that rows of t are deleted in
+// the background when a row of root expires. t is root or interleaved in root.
 func (d *draft) checkExpiry(root, t *Table) error {
 	holds := func(fk *ForeignKey) bool { return fk.Referenced == t && fk.holdsRows() }
 	if names := d.foreignKeyNames(t, holds); names != "" {
@@ -92,11 +94,11 @@ func (d *draft) checkExpiry(root, t *Table) error {
 	return nil
 }
 
-// holdsRows reports whether the foreign key prevents the deletion of rows to which others refer.
+// holdsRows reports whether the foreign key prevents the deletion of rows that are still referenced.
 func (fk *ForeignKey) holdsRows() bool { return !fk.Cascade && !fk.NotEnforced }
 
-// checkExpiringAncestors refuses ON DELETE NO ACTION for t if the row deletion policy of a table above deletes rows
-// down to t.
+// checkExpiringAncestors refuses ON DELETE NO ACTION for t if the row deletion policy of an ancestor would delete
+// rows down to the parent of t. how is the interleaving of t in parent.
 func checkExpiringAncestors(t *Table, how Interleave, parent *Table) error {
 	if how != InterleaveNoAction {
 		return nil

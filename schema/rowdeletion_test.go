@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestRowDeletionLimit checks that a day has 24 hours in any time zone, and that no number of days overflows.
+// TestRowDeletionLimit checks that Limit counts a day as 24 hours in any time zone, and that no number of days
+// overflows.
 func TestRowDeletionLimit(t *testing.T) {
 	zone, err := time.LoadLocation("America/Los_Angeles")
 	if err != nil {

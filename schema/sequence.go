@@ -12,12 +12,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Sequence produces positive INT64 values. Each comes only once, and they are scattered over the whole range. Source:
+// Sequence produces positive INT64 values. Each value comes only once, and the values are scattered over the whole
+// range. Source:
 // https://cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language#sequence_statements.
 type Sequence struct {
 	Entity
 	Generator
-	// Form is the form in which statements set the properties. Once they have used one form, the other is refused.
+	// Form is the form in which statements set the properties. A sequence that was defined in one form cannot be
+	// altered in the other.
 	Form SequenceForm `json:"form,omitempty"`
 }
 
@@ -25,7 +27,7 @@ type Sequence struct {
 type SequenceForm string
 
 const (
-	NoForm      SequenceForm = ""        // CREATE SEQUENCE s
+	NoForm      SequenceForm = ""        // CREATE SEQUENCE s, without properties
 	ClauseForm  SequenceForm = "clauses" // SKIP RANGE 1, 2
 	OptionsForm SequenceForm = "options" // OPTIONS (skip_range_min = 1, skip_range_max = 2)
 )
@@ -173,8 +175,8 @@ func (s *Sequence) sql(*Catalog) []string {
 	return []string{text}
 }
 
-// sequencesOf returns the sequences from which the DEFAULT of a column takes values. It includes those of functions
-// that the DEFAULT calls.
+// sequencesOf returns the sequences from which the DEFAULT of a column takes values, directly or in functions that
+// the DEFAULT calls.
 func (c *Catalog) sequencesOf(col *Column) []*Sequence {
 	if col.Default == nil || col.Identity != nil {
 		return nil
@@ -191,7 +193,7 @@ func (c *Catalog) sequencesOf(col *Column) []*Sequence {
 	return list
 }
 
-// SequencesIn returns the sequences that an expression or a query names as function arguments: SEQUENCE s.
+// SequencesIn returns the sequences that an expression or a query passes to functions, as in f(SEQUENCE s).
 func (c *Catalog) SequencesIn(sql string) (list []*Sequence) {
 	if !syntax.ContainsWord(sql, "SEQUENCE") {
 		return nil
@@ -209,7 +211,7 @@ func (c *Catalog) SequencesIn(sql string) (list []*Sequence) {
 	return list
 }
 
-// pathAt reads a name, or two names with a dot between, and moves past it.
+// pathAt reads a name, or several names with dots between them, and moves the lexer past it.
 func pathAt(lexer *syntax.Lexer) string {
 	var path strings.Builder
 	for lexer.Token.Kind == token.TokenIdent || lexer.Token.Kind == "." {

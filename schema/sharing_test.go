@@ -2,9 +2,8 @@ package schema
 
 import "testing"
 
-// TestSharing checks that a statement about one of many tables takes memory only for its changes, even if all tables
-// refer to one hub table. A new child of the hub must copy no table. A new column of the hub must copy the other tables
-// without their columns.
+// TestSharing checks that a statement copies few of many tables, even if all refer to one table, Hub. A new child of
+// Hub must copy no table. A new column of Hub must copy the other tables without their columns.
 func TestSharing(t *testing.T) {
 	c := mustApply(t, NewCatalog(), "CREATE TABLE Hub (K INT64, V INT64) PRIMARY KEY (K)")
 	for i := range 300 {

@@ -11,12 +11,13 @@ import (
 )
 
 // StatisticsPackage is an optimizer statistics package, which ANALYZE creates. Crowfoot stores and shows packages, so
-// that a query or the database may name one. They have no effect, since the planner looks at the data itself. Source:
+// that a query or a database option can name one. They have no effect, because the planner looks at the data itself.
+// Source:
 // https://cloud.google.com/spanner/docs/query-optimizer/overview.
 type StatisticsPackage struct {
 	Entity
 	Created time.Time `json:"created"`
-	Kept    bool      `json:"kept,omitempty"` // allow_gc = false
+	Kept    bool      `json:"kept,omitempty"` // the option allow_gc is false, so the package is not deleted
 }
 
 var statisticsPackages = &objectKind{
@@ -25,10 +26,11 @@ var statisticsPackages = &objectKind{
 }
 
 const (
-	// statisticsLife is the lifetime of a package that may be garbage-collected:
+	// statisticsLife is how long a package is stored if garbage collection may delete it:
 	// https://cloud.google.com/spanner/docs/query-optimizer/overview.
 	statisticsLife = 30 * 24 * time.Hour
-	// maxStatisticsPackages is the number of such packages that are kept, the newest ones.
+	// maxStatisticsPackages is the largest number of packages that garbage collection leaves of those that it may
+	// delete.
 	maxStatisticsPackages = 30
 	statisticsName        = "auto_20060102_15_04_05UTC"
 )
@@ -39,7 +41,8 @@ func (c *Catalog) StatisticsPackages() []*StatisticsPackage {
 }
 
 // HasStatisticsPackage reports whether a query may name an optimizer statistics package. It may also name the package
-// of the database's own option. That package need not exist, because the DDL of a database in Spanner may name one.
+// in the database option, which need not exist: DDL copied from a database in Spanner may name a package of that
+// database.
 func (c *Catalog) HasStatisticsPackage(name string) bool {
 	return strings.EqualFold(name, "latest") || name == c.Options[statisticsOption] || c.statisticsPackage(name) != nil
 }
@@ -52,10 +55,11 @@ func (c *Catalog) statisticsPackage(name string) *StatisticsPackage {
 
 func (*StatisticsPackage) kind() *objectKind { return statisticsPackages }
 
-// sql returns nothing: the statistics of one database do not fit another.
+// sql returns nothing, because the statistics of one database do not fit another one.
 func (*StatisticsPackage) sql(*Catalog) []string { return nil }
 
-// analyze creates a package with the current time as its name, and removes packages that are too old or too many.
+// analyze creates a package whose name is the current time. It deletes packages that are older than statisticsLife or
+// exceed maxStatisticsPackages.
 func (d *draft) analyze() error {
 	now := d.compiler.Now().UTC().Truncate(time.Second)
 	name := now.Format(statisticsName)

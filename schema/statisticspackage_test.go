@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// clockCompiler has a clock that the test sets.
+// clockCompiler is a wordCompiler whose clock shows the time now.
 type clockCompiler struct {
 	wordCompiler
 	now time.Time
@@ -14,8 +14,8 @@ type clockCompiler struct {
 
 func (c clockCompiler) Now() time.Time { return c.now }
 
-// TestStatisticsPackagesGo checks that packages are removed when they are too old or too many. Those that are kept or
-// that the database names must stay.
+// TestStatisticsPackagesGo checks that ANALYZE deletes packages that are too old or too many. It must not delete
+// packages with allow_gc = false, nor the one that the database option names.
 func TestStatisticsPackagesGo(t *testing.T) {
 	c, now := NewCatalog(), time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC)
 	apply := func(statement string) {

@@ -11,19 +11,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Encoding is a stored catalog, as its differences from the version before.
+// Encoding is a catalog as it is stored: by its differences from the version before.
 type Encoding struct {
-	Catalog []byte // all but the tables and the objects
-	// Objects holds the tables and Objects that differ from the version before; for the first version, all of them. nil
-	// stands for a dropped one.
+	Catalog []byte // everything except the tables and the objects
+	// Objects maps IDs to the encodings of the tables and Objects that differ from the version before. For the first
+	// version it holds all tables and Objects. nil stands for a dropped table or Object.
 	Objects map[TableID][]byte
 }
 
-// storageFormat is the version of the encoding below. A reader refuses versions it does not know.
+// storageFormat is the format of the encoding below. A reader refuses any other format.
 const storageFormat = 2
 
-// The encoding is JSON. Objects refer to each other by ID. Kinds of types have the numbers of
-// google.spanner.v1.TypeCode, which never change. Expressions are stored as text and compiled again.
+// storedCatalog is JSON. Objects refer to each other by ID. The kinds of types are numbers of
+// google.spanner.v1.TypeCode, which never change. Expressions are stored as SQL text and compiled again.
 type storedCatalog struct {
 	Format   int               `json:"format"`
 	Database string            `json:"database,omitempty"`
@@ -31,7 +31,8 @@ type storedCatalog struct {
 	NextID   TableID           `json:"next_id"`
 	Schemas  []string          `json:"schemas,omitempty"`
 	Options  map[string]string `json:"options,omitempty"`
-	// ChangeStreams lists all change streams of the version, including those of the version before.
+	// ChangeStreams lists all change streams of the version, also those that have not changed since the version
+	// before.
 	ChangeStreams []storedChangeStream `json:"change_streams,omitempty"`
 }
 
@@ -77,7 +78,7 @@ type storedColumn struct {
 	ID              ColumnID   `json:"id"`
 	Name            string     `json:"name"`
 	Kind            int        `json:"kind"`
-	TypeName        string     `json:"type_name,omitempty"` // for PROTO and ENUM
+	TypeName        string     `json:"type_name,omitempty"` // the name of a PROTO or ENUM type
 	Array           bool       `json:"array,omitempty"`
 	Length          int64      `json:"length,omitempty"`
 	Max             bool       `json:"max,omitempty"`
@@ -91,7 +92,7 @@ type storedColumn struct {
 	OnUpdate        *string    `json:"on_update,omitempty"`
 	Identity        *Generator `json:"identity,omitempty"`
 	Generated       *string    `json:"generated,omitempty"`
-	// GeneratedUses lists the columns that Generated reads, in the order of Expr.Uses. Format 1 has none.
+	// GeneratedUses lists the columns that Generated reads, in the order of Expr.Uses. In format 1 it is empty.
 	GeneratedUses []ColumnID `json:"generated_uses,omitempty"`
 	// GeneratedCalls and DefaultCalls list the functions that Generated and Default call.
 	GeneratedCalls []TableID `json:"generated_calls,omitempty"`
@@ -109,8 +110,8 @@ type storedCheck struct {
 	Name      string     `json:"name"`
 	Generated bool       `json:"generated,omitempty"`
 	SQL       string     `json:"sql"`
-	Uses      []ColumnID `json:"uses,omitempty"`  // like GeneratedUses
-	Calls     []TableID  `json:"calls,omitempty"` // like GeneratedCalls
+	Uses      []ColumnID `json:"uses,omitempty"`  // the columns that SQL reads
+	Calls     []TableID  `json:"calls,omitempty"` // the functions that SQL calls
 }
 
 type storedIndex struct {
@@ -148,8 +149,7 @@ var interleaveNames = map[Interleave]string{
 	NotInterleaved: "", InterleaveIn: "in", InterleaveNoAction: "no action", InterleaveCascade: "cascade",
 }
 
-// Marshal encodes the catalog, with all IDs, as the successor of the version before, which is nil for the first
-// version.
+// Marshal encodes the catalog as its differences from the version before, which is nil for the first version.
 func (c *Catalog) Marshal(before *Catalog) (*Encoding, error) {
 	if before == nil {
 		before = NewCatalog()
@@ -180,7 +180,7 @@ func (c *Catalog) Marshal(before *Catalog) (*Encoding, error) {
 	return e, nil
 }
 
-// definedAs reports whether two versions of a table have the same stored form.
+// definedAs reports whether two versions of a table have the same encoding.
 func (t *Table) definedAs(o *Table) bool {
 	return t.sharesColumns(o) || reflect.DeepEqual(storeTable(t), storeTable(o))
 }
@@ -301,15 +301,15 @@ func storeForeignKey(fk *ForeignKey) storedForeignKey {
 	return s
 }
 
-// Format1 is the JSON form in which format 1 stored a whole catalog for each schema version. A catalog of a later
-// format can also be decoded into it; Format is then that format.
+// Format1 is the JSON in which format 1 stored a whole catalog for each schema version. JSON of a later format can be
+// decoded into it, too; Format then tells which format it is.
 type Format1 struct {
 	storedCatalog
 	Tables []json.RawMessage `json:"tables"`
 }
 
-// Split makes the Encoding of a database's first version. If two versions define a table alike, its encodings are equal
-// byte for byte.
+// Split returns the Encoding of a first version with the same tables. If two versions define a table in the same way,
+// the encodings of the table are equal byte for byte.
 func (c *Format1) Split() (*Encoding, error) {
 	e := &Encoding{Objects: make(map[TableID][]byte, len(c.Tables))}
 	for _, data := range c.Tables {
@@ -326,11 +326,11 @@ func (c *Format1) Split() (*Encoding, error) {
 	return e, err
 }
 
-// storedID returns the ID of an encoded table. It decodes only the first field, which is the ID: to decode thousands of
-// versions with thousands of tables each would take minutes.
+// storedID returns the ID of an encoded table. It decodes only the first field, which is the ID, because decoding
+// thousands of versions with thousands of tables each would take minutes.
 func storedID(data []byte) (TableID, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
-	if _, err := d.Token(); err != nil { // {
+	if _, err := d.Token(); err != nil { // the opening brace
 		return 0, err
 	}
 	key, err := d.Token()

@@ -12,7 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestUnmarshalDamaged reads encodings that are cut short or have one digit changed. None may panic.
+// TestUnmarshalDamaged decodes catalogs of which one object is cut short or has one digit changed. Unmarshal must not
+// panic.
 func TestUnmarshalDamaged(t *testing.T) {
 	whole := encoded(t, nil, fuzzCatalog(t))
 	refused := 0
@@ -44,7 +45,8 @@ func TestUnmarshalDamaged(t *testing.T) {
 	}
 }
 
-// TestUnmarshalDropped reads a version that has dropped a table to which another one still refers.
+// TestUnmarshalDropped decodes a version in which a table was dropped while another table still refers to it.
+// Unmarshal must return an error.
 func TestUnmarshalDropped(t *testing.T) {
 	c := fuzzCatalog(t)
 	for _, stmt := range []string{
@@ -77,7 +79,7 @@ func TestUnmarshalNewerFormat(t *testing.T) {
 	}
 }
 
-// failingCompiler fails as often as the test says.
+// failingCompiler is a wordCompiler whose first calls of CompileExpr fail. failures counts how many will still fail.
 type failingCompiler struct {
 	Compiler
 	failures int
@@ -91,8 +93,8 @@ func (c *failingCompiler) CompileExpr(catalog *Catalog, t *Table, sql string, wa
 	return wordCompiler{}.CompileExpr(catalog, t, sql, want)
 }
 
-// TestStoredExpressionIsTriedAgain checks that an expression whose compilation failed is compiled at the next
-// evaluation.
+// TestStoredExpressionIsTriedAgain checks that an expression whose first compilation has failed is compiled again at
+// the next evaluation.
 func TestStoredExpressionIsTriedAgain(t *testing.T) {
 	c, _, err := NewCatalog().Apply("CREATE TABLE T (K INT64, D INT64 DEFAULT (1)) PRIMARY KEY (K)", wordCompiler{})
 	if err != nil {
@@ -119,8 +121,8 @@ func (c *failingCompiler) NextValue(name string, g *Generator) func([]value.Valu
 	return wordCompiler{}.NextValue(name, g)
 }
 
-// TestUnmarshalReadsWhatChanged checks that the memory to read a version, and so the time, depends on its changes and
-// not on the number of tables.
+// TestUnmarshalReadsWhatChanged checks that the memory that Unmarshal allocates for a version depends on what has
+// changed in it, and not on the number of tables.
 func TestUnmarshalReadsWhatChanged(t *testing.T) {
 	apply := func(c *Catalog, stmt string) *Catalog {
 		next, _, err := c.Apply(stmt, wordCompiler{})

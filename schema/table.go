@@ -60,13 +60,15 @@ func (d *draft) createTable(s *ast.CreateTable) error {
 		}
 	}
 	d.change.Created = t
-	// The table has no rows to validate, but indexes that its foreign keys need on other tables must be filled.
+	// The new table has no rows to validate or to fill indexes from. Only indexes that its foreign keys need on other
+	// tables must be filled.
 	d.change.Validations = nil
 	d.change.Indexes = filter(d.change.Indexes, func(i *Index) bool { return i.Table != t })
 	return nil
 }
 
-// newTable makes a table after the checks that need no columns. It returns nil if the statement has nothing to create.
+// newTable makes a table, after all checks that do not depend on its columns. It returns nil if the table exists and
+// the statement has IF NOT EXISTS.
 func (d *draft) newTable(s *ast.CreateTable) (*Table, error) {
 	schema, name, err := d.path("Table", s.Name)
 	if err != nil {
@@ -94,7 +96,7 @@ func (d *draft) newTable(s *ast.CreateTable) (*Table, error) {
 	return t, nil
 }
 
-// addColumn appends the column that def describes. It does not compile the column's expressions yet.
+// addColumn appends the column that def defines to t. It does not compile the column's expressions.
 func (d *draft) addColumn(t *Table, def *ast.ColumnDef) error {
 	c := &Column{ID: t.NextColumn, Ordinal: len(t.Columns), Name: shared(def.Name.Name), NotNull: def.NotNull, KeyOrdinal: -1}
 	where := t.FullName() + "." + c.Name
@@ -132,7 +134,7 @@ func (d *draft) addColumn(t *Table, def *ast.ColumnDef) error {
 	return nil
 }
 
-// setSemantics sets DEFAULT, ON UPDATE, AS or IDENTITY of a column.
+// setSemantics sets the DEFAULT, ON UPDATE, AS or IDENTITY of a column from its clause, which may be nil.
 func (d *draft) setSemantics(t *Table, c *Column, s ast.ColumnDefaultSemantics) error {
 	switch s := s.(type) {
 	case *ast.ColumnDefaultExpr:
@@ -155,7 +157,7 @@ func (d *draft) setDefault(c *Column, s *ast.ColumnDefaultExpr) {
 	}
 }
 
-// setOptionsOf sets the OPTIONS of a column.
+// setOptionsOf sets options of a column from its OPTIONS clause. Errors call the column where.
 func (d *draft) setOptionsOf(c *Column, where string, o *ast.Options) (err error) {
 	for _, r := range o.Records {
 		switch name := r.Name.Name; strings.ToLower(name) {
@@ -175,7 +177,7 @@ func (d *draft) setOptionsOf(c *Column, where string, o *ast.Options) (err error
 
 const allowCommitTimestamp = "allow_commit_timestamp"
 
-// setAllowCommitTimestamp sets the option allow_commit_timestamp = true | false | null.
+// setAllowCommitTimestamp sets allow_commit_timestamp to true or false; null means false.
 func (c *Column) setAllowCommitTimestamp(where string, r *ast.OptionsDef) error {
 	var allow bool
 	switch v := r.Value.(type) {
@@ -192,7 +194,8 @@ func (c *Column) setAllowCommitTimestamp(where string, r *ast.OptionsDef) error 
 	return nil
 }
 
-// setPrimaryKey finds the PRIMARY KEY, which may stand in three places, and sets it.
+// setPrimaryKey sets the primary key. PRIMARY KEY can stand after the columns, among the constraints, or at a column,
+// but only once.
 func (d *draft) setPrimaryKey(t *Table, s *ast.CreateTable) error {
 	var keys [][]*ast.IndexKey
 	if !s.PrimaryKeyRparen.Invalid() {
@@ -259,7 +262,8 @@ func (d *draft) dropTable(s *ast.DropTable) error {
 	return nil
 }
 
-// checkDroppable returns an error if anything but the table's own foreign keys depends on it.
+// checkDroppable returns an error if the table cannot be dropped, because something other than its own foreign keys
+// depends on it.
 func (d *draft) checkDroppable(t *Table) error {
 	if names := namesOf(d.Children(t), (*Table).FullName); names != "" {
 		return usererror.DropTableWithChildren(t.FullName(), names)
@@ -281,7 +285,7 @@ func (d *draft) checkDroppable(t *Table) error {
 	return nil
 }
 
-// streamsNaming returns the change streams that name a table, or a column of it if c is not nil.
+// streamsNaming returns the change streams whose FOR names table t or, if col is not nil, that column of t.
 func (c *Catalog) streamsNaming(t *Table, col *Column) []*ChangeStream {
 	return filter(c.Streams, func(s *ChangeStream) bool {
 		_, named := s.watches(t)
@@ -291,7 +295,7 @@ func (c *Catalog) streamsNaming(t *Table, col *Column) []*ChangeStream {
 
 func changeStreamName(s *ChangeStream) string { return s.Name }
 
-// namesOf returns sorted names as "a,b,c".
+// namesOf returns the sorted names of the elements of list as "a,b,c".
 func namesOf[T any](list []*T, name func(*T) string) string {
 	var names []string
 	for _, x := range list {

@@ -9,14 +9,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// renaming is a table and its new name.
+// renaming is a table with its old and its new name.
 type renaming struct {
 	table *Table
 	from  string // the table's old full name
 	to    string // the new name, in the same schema
 }
 
-// renameTable runs ALTER TABLE t RENAME TO ..., which may add a synonym.
+// renameTable runs ALTER TABLE t RENAME TO u, with or without ADD SYNONYM.
 func (d *draft) renameTable(t *Table, s *ast.RenameTo) error {
 	to, err := d.newName(t, s.Name.Name)
 	if err != nil {
@@ -34,9 +34,9 @@ func (d *draft) renameTable(t *Table, s *ast.RenameTo) error {
 	return d.revalidateRenamed(list)
 }
 
-// renameTables runs RENAME TABLE a TO b, c TO d, ... All tables change their names at the same time, so two may swap
-// names. A later part of the statement may use a name that an earlier part has given. But if a table still has that
-// name, and has not been renamed, the name means this table.
+// renameTables runs RENAME TABLE a TO b, c TO d, ... All tables change their names at the same time, so two tables
+// can swap names. A later part of the statement may rename a table by the name that an earlier part gives it. But if
+// another table has that name, and no earlier part has renamed it, the name means that other table.
 func (d *draft) renameTables(s *ast.RenameTable) error {
 	var list []renaming
 	for _, r := range s.Tos {
@@ -54,8 +54,8 @@ func (d *draft) renameTables(s *ast.RenameTable) error {
 	return d.revalidateRenamed(list)
 }
 
-// toRename returns the index in list of the table that a part of RENAME TABLE names. It appends a table that is not in
-// the list yet.
+// toRename returns the index in list of the table that one part of RENAME TABLE names. It appends the table if it is
+// not in the list yet.
 func (d *draft) toRename(list *[]renaming, name string) (int, error) {
 	t := d.Table(name)
 	if t != nil && !slices.ContainsFunc(*list, func(r renaming) bool { return r.table.ID == t.ID }) {
@@ -78,7 +78,7 @@ func (d *draft) newName(t *Table, name string) (string, error) {
 	return strings.Clone(name), checkName("Table", name)
 }
 
-// withoutSchema removes the schema from a new name for t or for something in its schema. It must be the schema of t.
+// withoutSchema removes the schema from name, a new name for t or for a synonym of it. The schema must be that of t.
 func (t *Table) withoutSchema(name string) (string, error) {
 	schema, rest, ok := strings.Cut(name, ".")
 	if !ok {
@@ -90,7 +90,7 @@ func (t *Table) withoutSchema(name string) (string, error) {
 	return rest, nil
 }
 
-// giveNames gives tables their new names, and updates indexes, foreign keys and change streams.
+// giveNames gives tables their new names, and compiles their expressions again.
 func (d *draft) giveNames(list []renaming) error {
 	for _, r := range list {
 		d.unname(r.table, r.table.Name)
@@ -111,8 +111,8 @@ func (d *draft) giveNames(list []renaming) error {
 	return nil
 }
 
-// revalidateRenamed compiles the views and functions that name a renamed table. Under the old name they must find
-// another table, or the same one by its synonym.
+// revalidateRenamed compiles the views and functions again that name a renamed table. There must be a table under the
+// old name: another table that has it now, or the same one if the old name is its synonym.
 func (d *draft) revalidateRenamed(list []renaming) error {
 	for _, r := range list {
 		if err := d.revalidate("rename TABLE", r.from, d.dependentsOf(r.table.ID, nil)); err != nil {
@@ -122,10 +122,10 @@ func (d *draft) revalidateRenamed(list []renaming) error {
 	return nil
 }
 
-// A table may have a second name in its schema, its synonym. Reads, queries and writes find the table by it, but DDL
-// does not. Source: https://cloud.google.com/spanner/docs/table-name-synonym.
+// A table can have a second name in its schema, its synonym. Reads, queries and writes can use the synonym, but DDL
+// cannot. Source: https://cloud.google.com/spanner/docs/table-name-synonym.
 
-// TableOrSynonym returns the table with the name or synonym name, ignoring case, or nil.
+// TableOrSynonym returns the table whose name or synonym is name, ignoring case, or nil.
 func (c *Catalog) TableOrSynonym(name string) *Table {
 	if found, ok := c.names.Get(strings.ToLower(name)); ok && (found.kind == nameOfTable || found.kind == nameOfSynonym) {
 		return c.TableByID(found.table)
@@ -152,7 +152,7 @@ func (d *draft) addSynonym(t *Table, name string) error {
 	return nil
 }
 
-// addSynonyms adds the synonyms that CREATE TABLE lists. There may be only one.
+// addSynonyms adds the synonyms that CREATE TABLE lists. It returns an error if there are several.
 func (d *draft) addSynonyms(t *Table, list []*ast.Synonym) error {
 	for _, s := range list {
 		if err := d.addSynonym(t, s.Name.Name); err != nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// View is a query that has a name.
+// View is a query with a name.
 type View struct {
 	Entity
 	Definition
-	// Definer is SQL SECURITY DEFINER: the view reads its tables with the rights of the schema's owner. Without it, the
-	// reader of the view must have the rights, too.
+	// Definer says that the view has SQL SECURITY DEFINER: a reader of the view needs no privileges on the tables
+	// that the view reads. Otherwise the reader needs them.
 	Definer bool         `json:"definer,omitempty"`
 	Columns []ViewColumn `json:"columns"`
 }
@@ -29,7 +29,7 @@ type ViewColumn struct {
 	Type *value.Type
 }
 
-// storedViewColumn is a ViewColumn whose type is the API's Type message in JSON.
+// storedViewColumn is a ViewColumn as it is stored. Type is a google.spanner.v1.Type message in JSON.
 type storedViewColumn struct {
 	Name string          `json:"name"`
 	Type json.RawMessage `json:"type"`
@@ -44,7 +44,7 @@ func (c ViewColumn) MarshalJSON() ([]byte, error) {
 	return json.Marshal(storedViewColumn{c.Name, t})
 }
 
-// UnmarshalJSON decodes the result of MarshalJSON.
+// UnmarshalJSON decodes what MarshalJSON has encoded.
 func (c *ViewColumn) UnmarshalJSON(data []byte) error {
 	var s storedViewColumn
 	if err := json.Unmarshal(data, &s); err != nil {
@@ -60,10 +60,10 @@ func (c *ViewColumn) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// TypeSQL prints the column's type as DDL does.
+// TypeSQL prints the column's type as DDL writes it.
 func (c *ViewColumn) TypeSQL() string { return typeSQL(c.Type) }
 
-// typeSQL prints a type, with MAX for lengths.
+// typeSQL prints a type as DDL writes it, with MAX for all lengths.
 func typeSQL(t *value.Type) string {
 	c := Column{Type: t, LengthIsMax: true}
 	if t.Kind == value.Struct || t.Kind == value.Array && t.Elem.Kind == value.Struct {
@@ -95,7 +95,7 @@ func (c *Catalog) View(name string) *View {
 // Views returns the views in order of creation.
 func (c *Catalog) Views() []*View { return slices.Collect(objectsOf[*View](c)) }
 
-// Security returns INVOKER or DEFINER.
+// Security returns "INVOKER" or "DEFINER".
 func (v *View) Security() string {
 	if v.Definer {
 		return "DEFINER"

@@ -31,7 +31,7 @@ func openStore(tb testing.TB, fs vfs.FS, dir string) *pebble.Store {
 	return store
 }
 
-// rowKey spreads rows over the key space.
+// rowKey returns the key of row i. Successive rows get keys that are far apart.
 func rowKey(i int) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{0x81, 1}, uint64(i)*0x9E3779B97F4A7C15), 0)
 }
@@ -44,10 +44,9 @@ func blindCommit(tb testing.TB, m *Manager, key, val []byte) {
 	}
 }
 
-// BenchmarkCommit commits single rows of 300 bytes, on disk with 1 and 64
-// clients, and in memory, where no sync hides what a commit costs. fsync-us is
-// the median of the machine's own append and sync of as many bytes; p50-us the
-// median of commits.
+// BenchmarkCommit commits single rows of 300 bytes. It does so on disk with 1 and with 64 clients, and in memory with
+// 1 client, where no sync hides the cost of a commit. p50-us is the median time of a commit in microseconds. fsync-us
+// is the median time in which the machine appends and syncs 300 bytes to a plain file.
 func BenchmarkCommit(b *testing.B) {
 	for _, c := range []struct {
 		name    string
@@ -104,7 +103,7 @@ func fsyncMedian(tb testing.TB, dir string) time.Duration {
 	return took[len(took)/2]
 }
 
-// loaded makes a database with rows of 1 kB. Rows that do not fit into memtables are in tables.
+// loaded makes a database with rows of 1 kB. Those that do not fit into memtables are in SSTables.
 func loaded(b *testing.B, rows int) *Manager {
 	b.Helper()
 	m := newManager(b, openStore(b, vfs.NewMem(), "data"), time.Now)
@@ -125,7 +124,7 @@ func loaded(b *testing.B, rows int) *Manager {
 	return m
 }
 
-// BenchmarkPointRead is a single-use strong read of one row of 1 kB.
+// BenchmarkPointRead reads one row of 1 kB with a single-use strong read.
 func BenchmarkPointRead(b *testing.B) {
 	const rows = 50_000
 	m := loaded(b, rows)
@@ -142,7 +141,8 @@ func BenchmarkPointRead(b *testing.B) {
 	}
 }
 
-// BenchmarkScan scans rows of 1 kB, in a snapshot and in a transaction that has written elsewhere. One operation is a row.
+// BenchmarkScan scans rows of 1 kB, in a snapshot and in transactions. "merged" is a transaction that has written a
+// row outside the range; "partial" locks as it scans. One operation is one row.
 func BenchmarkScan(b *testing.B) {
 	const rows = 50_000
 	m := loaded(b, rows)
@@ -184,8 +184,8 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkScanBesideCommits scans rows of 1 kB in a transaction that locks as it scans. After every row, another transaction commits elsewhere. One
-// operation is a row.
+// BenchmarkScanBesideCommits scans rows of 1 kB in a transaction that locks as it scans. After every row, another
+// transaction commits a row outside the range. One operation is one row.
 func BenchmarkScanBesideCommits(b *testing.B) {
 	const rows = 50_000
 	m := loaded(b, rows)
@@ -207,7 +207,7 @@ func BenchmarkScanBesideCommits(b *testing.B) {
 	}
 }
 
-// BenchmarkPointLock measures the cost that locking adds to a read, in a transaction with few locks and in one with many.
+// BenchmarkPointLock measures how long it takes to lock a point, in transactions with ten locks each.
 func BenchmarkPointLock(b *testing.B) {
 	m := newManager(b, openStore(b, vfs.NewMem(), "data"), time.Now)
 	ctx := context.Background()
@@ -224,7 +224,8 @@ func BenchmarkPointLock(b *testing.B) {
 	}
 }
 
-// BenchmarkContention runs 32 clients that read and then write one row, on disk. aborts/op counts how often a client had to retry.
+// BenchmarkContention runs 32 clients on disk, which all read and then write the same row. aborts/op is the mean
+// number of retries of an operation.
 func BenchmarkContention(b *testing.B) {
 	m := newManager(b, openStore(b, vfs.Default, b.TempDir()), time.Now)
 	ctx := context.Background()
@@ -262,7 +263,8 @@ func BenchmarkContention(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commits/s")
 }
 
-// BenchmarkStrong chooses timestamps of strong reads: for one reader, for many at once, and for many beside commits.
+// BenchmarkStrong measures how long it takes to choose the timestamp of a strong read: with one reader, with 64
+// readers, and with 64 readers beside 8 clients that commit.
 func BenchmarkStrong(b *testing.B) {
 	ctx := context.Background()
 	for _, c := range []struct {

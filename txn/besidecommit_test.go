@@ -16,13 +16,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// besideCommits is the number of transactions that commit while other requests of the same transaction read.
+// besideCommits is the number of transactions of each subtest. Other requests of each transaction read while it
+// commits.
 const besideCommits = 300
 
-// TestReadBesideCommit: a request that runs beside the Commit of its transaction is refused, or its result is still
-// valid at the commit timestamp.
+// TestReadBesideCommit commits transactions while other requests of the same transaction read. Each such request must
+// be refused, or return what is still valid at the commit timestamp.
 func TestReadBesideCommit(t *testing.T) {
-	for _, mode := range modes[:2] { // in RepeatableRead, what was read may have changed
+	for _, mode := range modes[:2] { // in RepeatableRead, what was read may have changed by the commit
 		for _, how := range []struct {
 			name string
 			read func(*Request) (string, error)
@@ -43,7 +44,7 @@ func TestReadBesideCommit(t *testing.T) {
 	}
 }
 
-// overwrite changes a until it is stopped.
+// overwrite writes key a in a loop until stop is closed.
 func overwrite(t *testing.T, m *Manager, stop chan struct{}) {
 	for i := 1; ; i++ {
 		select {
@@ -58,7 +59,8 @@ func overwrite(t *testing.T, m *Manager, stop chan struct{}) {
 	}
 }
 
-// readBesideCommit commits a transaction in which others read a.
+// readBesideCommit commits a transaction while two other requests of the transaction read key a. It compares what
+// they read with the value of a at the commit timestamp.
 func readBesideCommit(t *testing.T, m *Manager, o Options, read func(*Request) (string, error)) {
 	t.Helper()
 	ctx := context.Background()
@@ -98,7 +100,7 @@ func readBesideCommit(t *testing.T, m *Manager, o Options, read func(*Request) (
 	}
 }
 
-// valueAt returns the value of a at a timestamp.
+// valueAt returns the value of key a at a timestamp.
 func valueAt(t *testing.T, m *Manager, at mvcc.Timestamp) string {
 	t.Helper()
 	s, err := m.Snapshot(context.Background(), Bound{Kind: ReadTimestamp, Time: at.Time()})
@@ -114,7 +116,7 @@ func valueAt(t *testing.T, m *Manager, at mvcc.Timestamp) string {
 
 func getA(r *Request) (string, error) {
 	ctx := context.Background()
-	// Readers also read the transaction's own write, into whose value the commit fills its timestamp.
+	// First read the transaction's own write, because the commit fills its timestamp into the value of that write.
 	if _, _, err := r.Get(ctx, key("b"), table.LockShared); err != nil {
 		return "", err
 	}
@@ -126,7 +128,7 @@ func scanA(r *Request) (string, error) { return scanFirst(r, table.ScanOptions{}
 
 func scanPartA(r *Request) (string, error) { return scanFirst(r, table.ScanOptions{Partial: true}) }
 
-// scanFirst scans a and b and returns a's value.
+// scanFirst scans keys a and b and returns the value of a.
 func scanFirst(r *Request, o table.ScanOptions) (val string, err error) {
 	c, err := r.Scan(context.Background(), table.Span{Start: key("a"), End: key("c")}, o)
 	if err != nil {

@@ -44,7 +44,8 @@ func newWatched(tb testing.TB) *watched {
 	return w
 }
 
-// record makes a change stream record the transactions of a manager. The store may have the stream already.
+// record makes a change stream record the transactions of m. It also works if store holds the records of an earlier
+// run.
 func (w *watched) record(m *Manager, store kv.Store) error {
 	log, err := changestream.Open(changestream.Config{Space: 1, Store: store, Oracle: m.oracle, Clock: m.oracle.clock})
 	if err != nil {
@@ -63,7 +64,7 @@ func (w *watched) record(m *Manager, store kv.Store) error {
 	return nil
 }
 
-// insert writes a row at a key, with a value that is also in the record.
+// insert writes a row at key k, and passes the insert to the change stream. The record contains val.
 func (w *watched) insert(ctx context.Context, to table.Writer, k, val string) error {
 	if err := to.Put(ctx, key(k), []byte(val), nil, nil); err != nil {
 		return err
@@ -79,7 +80,7 @@ func (w *watched) capture(ctx context.Context, to table.Writer, k, val string) e
 	return err
 }
 
-// recordsIn returns the bytes of the stored records by commit timestamp.
+// recordsIn returns the encoded change stream records in a store, by commit timestamp.
 func recordsIn(store kv.Store) (map[mvcc.Timestamp]string, error) {
 	prefix := append(make([]byte, 4), "changestream/record/"...)
 	it, err := store.NewIter(prefix, append(prefix[:len(prefix):len(prefix)], 0xff))
@@ -93,13 +94,14 @@ func recordsIn(store kv.Store) (map[mvcc.Timestamp]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		k := it.Key() // ends in timestamp (8), sequence (4), 00
+		k := it.Key() // a key ends in the timestamp (8 bytes), the sequence (4 bytes) and 00
 		found[mvcc.Timestamp(binary.BigEndian.Uint64(k[len(k)-13:]))] += string(val)
 	}
 	return found, it.Error()
 }
 
-// mustRecords returns the records of one commit, which must be the only ones in the store.
+// mustRecords returns the records of the commit at a timestamp. It fails the test if the store holds records of any
+// other commit.
 func mustRecords(t *testing.T, store kv.Store, at mvcc.Timestamp) string {
 	t.Helper()
 	found, err := recordsIn(store)
@@ -112,8 +114,8 @@ func mustRecords(t *testing.T, store kv.Store, at mvcc.Timestamp) string {
 	return found[at]
 }
 
-// TestRecordsOfRefusedCommit: a commit that a full disk refuses leaves no records. The repeated commit leaves each record once, and a second
-// repetition adds none.
+// TestRecordsOfRefusedCommit: a commit that the store refuses leaves no records. When the client repeats the Commit
+// and it succeeds, each record is stored once. A further Commit adds no records.
 func TestRecordsOfRefusedCommit(t *testing.T) {
 	store := &disktest.Refusing{Store: openStore(t, vfs.NewMem(), "data")}
 	clock := new(fakeClock)
@@ -152,7 +154,7 @@ func TestRecordsOfRefusedCommit(t *testing.T) {
 	}
 }
 
-// TestSavepointTakesRecords: changes that are rolled back are neither recorded nor charged.
+// TestSavepointTakesRecords: changes of rows that RollbackTo undoes are neither recorded nor charged.
 func TestSavepointTakesRecords(t *testing.T) {
 	store := openStore(t, vfs.NewMem(), "data")
 	clock := new(fakeClock)
@@ -192,7 +194,8 @@ func TestSavepointTakesRecords(t *testing.T) {
 	}
 }
 
-// TestRecordsCountTowardsCommitSize: the limit on the bytes of a commit includes its records.
+// TestRecordsCountTowardsCommitSize: the limit on the bytes of a commit includes the bytes of its change stream
+// records.
 func TestRecordsCountTowardsCommitSize(t *testing.T) {
 	store := openStore(t, vfs.NewMem(), "data")
 	m, w, ctx := newManager(t, store, new(fakeClock).now), newWatched(t), context.Background()

@@ -20,23 +20,23 @@ import (
 
 // CommitOptions are the options of one Commit.
 type CommitOptions struct {
-	// MaxDelay is how long the commit may wait for other commits, to share a sync with them: max_commit_delay, 0 to 500 ms.
+	// MaxDelay is how long the commit may wait, so that it shares a sync with other commits: max_commit_delay, 0 to
+	// 500 ms.
 	MaxDelay time.Duration
-	// Mutations, if not nil, points to the number that commit_stats reports. It is read when apply has run, and becomes part of the Outcome.
+	// Mutations, if not nil, points to the count that commit_stats reports. Commit reads it after apply has run, and
+	// stores it in the Outcome.
 	Mutations *int64
-	// Memory is the account of the other memory of the request that commits; nil if it is not known. A commit that can never fit into the
-	// budget beside it is refused at once.
+	// Memory is the account of all other memory that the request uses; nil if the account is not known. A commit
+	// whose writes can never fit into the budget beside that memory is refused at once.
 	Memory *memory.Account
 }
 
-// Commit makes the transaction's writes durable and visible, and returns their
-// timestamp. apply, if not nil, first adds the mutations that came with the
-// commit on top of what statements wrote.
+// Commit makes the transaction's writes durable and visible, and returns their timestamp. apply, if not nil, first
+// adds the mutations of the Commit request to what statements wrote.
 //
-// A second Commit returns what the first did. If ctx ends before the writes are
-// on their way, or there is no memory for them, or the store takes no writes for
-// the time being (kv.ErrRefused), the transaction goes on as if Commit had not
-// been called.
+// A second Commit returns the result of the first. In three cases the transaction stays open, as if Commit had not
+// been called: ctx ends before the writes are on their way to the store; there is no memory for the writes; or the
+// store refuses all writes for the time being (kv.ErrRefused).
 func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts CommitOptions) (mvcc.Timestamp, error) {
 	t.ending.Lock()
 	defer t.ending.Unlock()
@@ -69,7 +69,8 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 	return ts, err
 }
 
-// close stops all requests but Commit's own from adding writes and validated reads. It returns a savepoint of the writes so far.
+// close stops all requests, except Commit's own, from adding writes and reads that Commit must validate. It returns a
+// savepoint of the writes so far.
 func (t *Tx) close() Savepoint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +78,8 @@ func (t *Tx) close() Savepoint {
 	return t.savepoint()
 }
 
-// reopen undoes a Commit after which the transaction goes on: it removes the writes that Commit added and lets other requests in again.
+// reopen undoes a Commit that has failed without ending the transaction: it removes the writes that Commit added, and
+// lets other requests in again.
 func (t *Tx) reopen(before Savepoint) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -85,8 +87,9 @@ func (t *Tx) reopen(before Savepoint) {
 	t.closed.Store(false)
 }
 
-// ready applies the mutations. In the optimistic modes it then locks the written keys and validates the reads. It waits for opts.MaxDelay, and
-// brings the transaction past its point of no return. If the transaction has written nothing, ready returns its timestamp, else 0.
+// ready applies the mutations. In the optimistic modes it then locks the written keys and validates the reads. It
+// waits for opts.MaxDelay, and brings the transaction past its point of no return. ts is the timestamp of a
+// transaction that has written nothing, and 0 for all others.
 func (t *Tx) ready(ctx context.Context, apply func(table.Writer) error, opts CommitOptions) (ts mvcc.Timestamp, err error) {
 	if apply != nil {
 		if err := apply(&Request{Tx: t, mutates: true, charged: opts.Memory}); err != nil {
@@ -115,8 +118,9 @@ func (t *Tx) ready(ctx context.Context, apply func(table.Writer) error, opts Com
 	if err := t.noReturn(ctx); err != nil {
 		return 0, err
 	}
-	// All reads are valid at the snapshot. Without a snapshot they are valid now, for their locks are still held; ts may be too old, since a
-	// request that began before the commit may have read something after ts was taken.
+	// With a snapshot, all reads are valid at its timestamp. Without a snapshot they are valid now, because their
+	// locks are still held. They may be invalid at ts: a request that began before the commit may have read a newer
+	// commit.
 	if t.snapshots {
 		return cmp.Or(t.snapshotAt(), ts), nil
 	}
@@ -131,19 +135,23 @@ func (t *Tx) lockWrites(ctx context.Context) (err error) {
 	return err
 }
 
-// validateReads is the validation of an optimistic transaction. Its reads took no locks: they all saw one snapshot. The transaction is
-// serializable if it could as well run as a whole at its commit timestamp, which is so if everything that it has read is still the same then.
+// validateReads checks the reads of an optimistic transaction. They took no locks, and all saw one snapshot. The
+// transaction is serializable if all that it has read is unchanged at its commit timestamp: then it could have run as
+// a whole at that timestamp.
 //
-// Each range that was read is first locked shared. The lock waits for commits that are writing there, and from then on nobody writes there
-// until this commit ends. Then the range is compared with the snapshot: a version in it that is newer than the snapshot aborts the transaction.
-// With the lock first, no change can come between the comparison and the commit. The transaction's own writes are locked already (lockWrites),
-// so two transactions that have read what the other one writes cannot both pass.
+// validateReads first locks each range that was read with a shared lock. The lock waits for commits that are writing
+// in the range. Once it is granted, no other transaction writes there until this commit ends. Then validateReads
+// looks for versions in the range that are newer than the snapshot. If there is one, it aborts the transaction.
+// Because the lock comes first, no change can come between this check and the commit. The keys that the transaction
+// writes are locked already (lockWrites). So of two transactions that have each read what the other one writes, at
+// most one passes.
 //
-// In REPEATABLE READ a transaction keeps only some of its reads for this: those of rows that it writes, and those that a constraint depends on
-// (protection in read.go). The others are right at the snapshot, which is all that this isolation promises.
+// In REPEATABLE READ, a transaction records only two kinds of reads for validation: reads of rows that it writes, and
+// reads that a constraint depends on (protection in read.go). All other reads need only be valid at the snapshot,
+// because this isolation level promises no more.
 func (t *Tx) validateReads(ctx context.Context) error {
 	t.mu.Lock()
-	spans := make([]readSpan, len(t.reads)) // copies, so that scans that are still open do not change them
+	spans := make([]readSpan, len(t.reads)) // copies, because scans that are still open change the originals
 	for i, r := range t.reads {
 		spans[i] = *r
 	}
@@ -159,8 +167,8 @@ func (t *Tx) validateReads(ctx context.Context) error {
 	return nil
 }
 
-// noReturn brings the transaction past its point of no return: from then on no other transaction and no schema change can abort it. It
-// waits for a running schema change.
+// noReturn brings the transaction past its point of no return: from then on no other transaction and no schema change
+// can abort it. If a schema change runs, noReturn waits for its end first.
 func (t *Tx) noReturn(ctx context.Context) error {
 	m := t.m
 	if err := m.lockGate(ctx); err != nil {
@@ -175,7 +183,8 @@ func (t *Tx) noReturn(ctx context.Context) error {
 	return nil
 }
 
-// commitEnded ends the transaction with the commit's result, for later requests, and releases its locks.
+// commitEnded ends the transaction after its commit, and releases its locks. ts and err are the result of the commit,
+// which a second Commit returns.
 func (t *Tx) commitEnded(ts mvcc.Timestamp, err error) {
 	m := t.m
 	m.locks.mu.Lock()
@@ -190,8 +199,8 @@ func (t *Tx) commitEnded(ts mvcc.Timestamp, err error) {
 	m.schema.leave()
 }
 
-// commitRefused makes the transaction active again after the store has refused its batch and written nothing. The transaction keeps its
-// locks, and others can abort it again.
+// commitRefused makes the transaction active again after the store has refused its batch and written nothing. The
+// transaction keeps its locks. From now on other transactions can abort it again.
 func (t *Tx) commitRefused() {
 	t.m.locks.mu.Lock()
 	defer t.m.locks.mu.Unlock()
@@ -199,7 +208,7 @@ func (t *Tx) commitRefused() {
 	t.m.schema.leave()
 }
 
-// write gives the transaction its timestamp and returns when it is visible.
+// write gives the transaction its timestamp, writes its batch, and returns when the commit is visible.
 func (t *Tx) write(ctx context.Context, opts CommitOptions) (mvcc.Timestamp, error) {
 	o := t.m.oracle
 	b := t.m.versions.NewBatch()
@@ -222,7 +231,7 @@ func (t *Tx) write(ctx context.Context, opts CommitOptions) (mvcc.Timestamp, err
 	return f.ts, err
 }
 
-// appendRecords adds the records of change streams to a batch.
+// appendRecords adds the change stream records of the transaction to a batch.
 func (t *Tx) appendRecords(b kv.Batch, f *pendingCommit) (changestream.Touched, error) {
 	if t.changes.Len() == 0 {
 		return nil, nil
@@ -231,11 +240,13 @@ func (t *Tx) appendRecords(b kv.Batch, f *pendingCommit) (changestream.Touched, 
 	return t.changes.Append(b, t.m.streams, f.ts, &tx)
 }
 
-// longCommit is the size in bytes from which the CPU time of writing a batch is measured, although the goroutine also waits for the sync
-// then. A shorter batch takes microseconds to write. Its goroutine counts as waiting at once and leaves its thread to others.
+// longCommit is the size in bytes from which the time to write a batch counts as CPU time of the goroutine, although
+// it includes the wait for the sync. A shorter batch takes microseconds to write, so its goroutine counts as waiting
+// and other goroutines may use its thread.
 const longCommit = 64 << 10
 
-// fill adds the writes to a batch and their keys to where. It replaces each pending commit timestamp by that of the commit.
+// fill adds the writes to batch b and their keys to where. It replaces each pending commit timestamp by the timestamp
+// of the commit.
 func (t *Tx) fill(b *mvcc.Batch, f *pendingCommit, where *written) (err error) {
 	if run := t.onlyRun(); run != nil {
 		for i := range run.Len() {
@@ -270,7 +281,8 @@ func (t *Tx) fill(b *mvcc.Batch, f *pendingCommit, where *written) (err error) {
 	return err
 }
 
-// putOutcome adds the outcome to the batch, if a client may ask for it.
+// putOutcome adds the outcome of the commit to the batch, unless the transaction has no ClientID: then no client can
+// ask for the outcome.
 func (t *Tx) putOutcome(b kv.Batch, f *pendingCommit, opts CommitOptions) error {
 	if t.opts.ID == (ClientID{}) {
 		return nil
@@ -282,8 +294,8 @@ func (t *Tx) putOutcome(b kv.Batch, f *pendingCommit, opts CommitOptions) error 
 	return putOutcome(b, t.opts.ID, o)
 }
 
-// delays lets commits with a MaxDelay share a sync. All waiting commits go on when the delay of one of them is over, or when a commit
-// without a delay comes.
+// delays lets commits with a MaxDelay share a sync. All waiting commits go on as soon as the MaxDelay of one of them
+// is over, or a commit without a MaxDelay comes.
 type delays struct {
 	mu     sync.Mutex
 	depart chan struct{} // closed when the waiting commits go on; nil if none waits

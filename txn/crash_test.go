@@ -21,21 +21,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestCrash runs commits, schema changes, strong reads, reads at chosen timestamps
-// and restarts on a file system that forgets what was not synced, and crashes it
-// again and again: at each point the machine stops, a random part of what had not been synced is
-// lost, and the store is opened from what remains. Then
+// TestCrash runs commits, schema changes, strong reads, reads at chosen timestamps and restarts on a file system that
+// forgets what was not synced. It crashes the machine at many points: at each, a random part of what had not been
+// synced is lost, and the store is opened from the files that remain. Then these statements must hold:
 //
 //   - no acknowledged commit or schema change is missing, and none is incomplete;
-//   - the outcome of a commit is stored if and only if its writes are, with their timestamp, and so are its change stream records;
-//   - visible means durable: every commit that was visible is stored;
-//   - no commit will ever appear at or below a timestamp that was visible or read
-//     at: the next timestamp is above it, and above all timestamps in the store,
-//     whatever the clock shows.
+//   - the outcome and the change stream records of a commit are stored if and only if its writes are, and all have
+//     the same timestamp;
+//   - every commit that was visible is stored;
+//   - no commit will ever appear at or below a timestamp that was visible or read at: the next timestamp is above all
+//     of these, and above all timestamps in the store, whatever the clock shows.
 //
-// A seed fixes the actions of the clients, and the operations of the file system
-// at which the machine stops. With one client these come in the same order each
-// time, except for reservations of timestamps in the background.
+// A seed fixes the actions of the clients, and the operations of the file system at which the machine crashes. With
+// one client, these come in the same order each time, except that the oracle moves its bound in the background.
 func TestCrash(t *testing.T) {
 	seeds, points := uint64(32), atomic.Int64{}
 	if testing.Short() {
@@ -56,34 +54,34 @@ func TestCrash(t *testing.T) {
 
 const (
 	crashKeys     = 10
-	crashCommits  = 60 // of all clients together
+	crashCommits  = 60 // commits of all clients together
 	crashRestarts = 3
 )
 
-// crashRun is one seed.
+// crashRun is the run of one seed.
 type crashRun struct {
 	t       *testing.T
 	seed    uint64
 	clients int
 	clock   *fakeClock
 	mem     *vfs.MemFS
-	fs      vfs.FS // mem, with crashes
+	fs      vfs.FS // mem, with a crash before some writes
 	watched *watched
 
-	mu      sync.Mutex // also of rng
+	mu      sync.Mutex // guards the fields below
 	rng     *rand.Rand
 	oracle  *Oracle // the oracle of the running store; nil before it is open
 	issued  [][]string
 	acked   map[int]mvcc.Timestamp
-	changed []mvcc.Timestamp // schema changes that were acknowledged
+	changed []mvcc.Timestamp // timestamps of acknowledged schema changes
 	read    mvcc.Timestamp   // the highest timestamp that was read at
 	crashes []crash
 }
 
-// crash is a point where the machine stopped, with what was promised by then.
+// crash is one crash of the machine: what had been promised before, and what the store holds after it.
 type crash struct {
 	visible mvcc.Timestamp
-	has     map[mvcc.Timestamp]bool // the commits that are in the store that remains
+	has     map[mvcc.Timestamp]bool // timestamps of the commits in the store after the crash
 }
 
 func newCrashRun(t *testing.T, seed uint64, clients int) *crashRun {
@@ -136,7 +134,8 @@ func (r *crashRun) run() {
 	}
 }
 
-// step commits a few keys in one transaction, or reads at a chosen timestamp. The clock goes on, back, or stands still.
+// step moves the clock forward or back, or leaves it. Then it commits a few keys in one transaction, or reads at a
+// chosen timestamp, or changes the schema.
 func (r *crashRun) step(m *Manager, rng *rand.Rand) {
 	r.clock.advance(time.Duration(rng.IntN(3)-1) * time.Duration(rng.IntN(2_000)) * time.Millisecond)
 	switch {
@@ -159,7 +158,7 @@ func (r *crashRun) step(m *Manager, rng *rand.Rand) {
 	r.mu.Unlock()
 	ctx := context.Background()
 	val := binary.BigEndian.AppendUint32(nil, uint32(n))
-	val = append(val, make([]byte, rng.IntN(3)*rng.IntN(30_000))...) // several blocks of the log, sometimes
+	val = append(val, make([]byte, rng.IntN(3)*rng.IntN(30_000))...) // sometimes several blocks of the write-ahead log
 	var ts mvcc.Timestamp
 	var err error
 	for options := (Options{ID: clientID(n)}); ; {
@@ -189,10 +188,10 @@ func (r *crashRun) step(m *Manager, rng *rand.Rand) {
 	r.mu.Unlock()
 }
 
-// clientID returns the ClientID of the transaction of commit n.
+// clientID returns the ClientID of the transaction that makes commit n.
 func clientID(n int) ClientID { return ClientID{Start: 1, Number: uint64(n + 1)} }
 
-// changeSchema publishes a catalog: a version of one key, in a space that holds nothing else.
+// changeSchema makes a schema change that writes one version of the key "catalog", in a space of its own.
 func (r *crashRun) changeSchema(m *Manager) error {
 	var at mvcc.Timestamp
 	err := m.ChangeSchema(context.Background(), nil, func(ts mvcc.Timestamp, commit func(kv.Batch) error) error {
@@ -210,7 +209,8 @@ func (r *crashRun) changeSchema(m *Manager) error {
 
 const catalogSpace mvcc.Space = 2
 
-// checkCatalogs finds the schema changes in a store, and fails if one is missing that was acknowledged. It returns the newest.
+// checkCatalogs returns the timestamp of the newest schema change in a store. It returns an error if an acknowledged
+// schema change is missing.
 func (r *crashRun) checkCatalogs(store kv.Store) (newest mvcc.Timestamp, err error) {
 	v := mvcc.New(store).In(catalogSpace)
 	_, newest, _, err = v.Get(key("catalog"), mvcc.Latest, nil)
@@ -225,7 +225,7 @@ func (r *crashRun) checkCatalogs(store kv.Store) (newest mvcc.Timestamp, err err
 
 func (r *crashRun) readAt(m *Manager, rng *rand.Rand) {
 	b := Bound{Kind: ExactStaleness, Duration: time.Duration(rng.IntN(100)) * time.Millisecond}
-	if rng.IntN(2) == 0 { // stay below the bound, so that it is moved in the background
+	if rng.IntN(2) == 0 { // a strong read, so that the bound is moved in the background
 		b = Bound{}
 	}
 	for range 1 + rng.IntN(4) {
@@ -241,7 +241,7 @@ func (r *crashRun) readAt(m *Manager, rng *rand.Rand) {
 	}
 }
 
-// maybeCrash stops the machine just before an operation of the file system, now and then.
+// maybeCrash crashes the machine before an operation of the file system, with a probability of one third.
 func (r *crashRun) maybeCrash(op errorfs.Op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -261,7 +261,8 @@ func (r *crashRun) maybeCrash(op errorfs.Op) {
 	r.crashes = append(r.crashes, promised)
 }
 
-// recover opens the store that a crash has left, and compares it with the commits issued and acknowledged before. The caller holds r.mu.
+// recover opens the store that a crash has left, and compares it with the commits that were issued and acknowledged.
+// It adds the timestamps of the stored commits to has. New timestamps must be above floor. The caller holds r.mu.
 func (r *crashRun) recover(fs *vfs.MemFS, has map[mvcc.Timestamp]bool, floor mvcc.Timestamp) error {
 	store, err := pebble.Open("data", fs)
 	if err != nil {
@@ -304,7 +305,7 @@ func (r *crashRun) recover(fs *vfs.MemFS, has map[mvcc.Timestamp]bool, floor mvc
 	return r.goOn(store, fs, floor)
 }
 
-// checkRecords compares the records of changes in a store with the commits in it.
+// checkRecords returns an error unless each commit in a store has exactly its change stream records.
 func checkRecords(store kv.Store, commits map[mvcc.Timestamp]commitFound) error {
 	records, err := recordsIn(store)
 	if err != nil {
@@ -323,7 +324,7 @@ func checkRecords(store kv.Store, commits map[mvcc.Timestamp]commitFound) error 
 	return nil
 }
 
-// checkOutcomes compares the outcomes in a store with the commits in it.
+// checkOutcomes returns an error unless each commit in a store has exactly its outcome.
 func checkOutcomes(store kv.Store, commits map[mvcc.Timestamp]commitFound) error {
 	outcomes, err := outcomesIn(store)
 	if err != nil {
@@ -340,7 +341,8 @@ func checkOutcomes(store kv.Store, commits map[mvcc.Timestamp]commitFound) error
 	return nil
 }
 
-// goOn commits after a crash, with a clock that may have gone back, and checks that these commits survive the next crash.
+// goOn makes one commit after a crash, with a clock that may have gone back. The commit's timestamp must be above
+// floor. Sometimes goOn also checks that the commit survives a second crash.
 func (r *crashRun) goOn(store kv.Store, fs *vfs.MemFS, floor mvcc.Timestamp) error {
 	clock := new(fakeClock)
 	clock.micros.Store(r.clock.micros.Load() - int64(r.rng.IntN(2))*3_600_000_000)
@@ -371,13 +373,13 @@ func (r *crashRun) goOn(store kv.Store, fs *vfs.MemFS, floor mvcc.Timestamp) err
 	return nil
 }
 
-// commitFound is a commit found in the store: the number in its values, and its keys.
+// commitFound is a commit found in the store: the number that its values hold, and its keys.
 type commitFound struct {
 	n    int
 	keys map[string]bool
 }
 
-// commitsIn reads every version of a store and sorts them by commit.
+// commitsIn reads every version in a store and returns the commits by timestamp.
 func commitsIn(store kv.Store) (map[mvcc.Timestamp]commitFound, error) {
 	it, err := store.NewIter([]byte{0, 0, 0, 1}, []byte{0, 0, 0, 2})
 	if err != nil {

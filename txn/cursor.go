@@ -6,9 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// cursor merges the committed keys with the writes of its transaction as they
-// were when the cursor was made. It fails once the transaction has ended, since
-// the locks may be gone.
+// cursor merges the committed keys with the writes that the transaction had made when the cursor was opened. It fails
+// once the transaction has ended, because the transaction may have lost its locks.
 type cursor struct {
 	t       *Tx
 	at      mvcc.Timestamp
@@ -20,20 +19,21 @@ type cursor struct {
 	err     error
 
 	key, value []byte
-	keyBuf     []byte    // holds key if that comes from a write
-	span       *readSpan // the span to validate, which shrinks if the scan ends early; nil if the scan is not validated
-	growing    *scanLock // locks the span piece by piece; nil if no such lock is needed
+	keyBuf     []byte    // holds key if key comes from a write
+	span       *readSpan // the range that Commit validates, less if the scan ends early; nil if it validates none
+	growing    *scanLock // locks the range piece by piece; nil if it is locked as a whole or not at all
 
-	// If there are writes, over and base each rest on the next key that is not shown.
-	writes   *btree.Map[string, write] // a copy of the transaction's writes, which does not change
+	// If there are writes, over and base each stand on the first of their keys that Next has not returned yet.
+	writes   *btree.Map[string, write] // a copy of the transaction's writes; later writes do not change it
 	over     btree.MapIter[string, write]
-	overOK   bool // over rests on a key of the range that has not been shown
-	baseOK   bool // base rests on a key of the range that has not been passed
+	overOK   bool // over stands on a key of the range that Next has not returned
+	baseOK   bool // base stands on a key of the range that Next has neither returned nor skipped
 	baseRead bool // base has been moved to its first key
 	merged   bool
 }
 
-// open opens the scan of the committed keys in [start, end), and positions over on the first of the transaction's writes there.
+// open starts the scan of the committed keys in [start, end), and moves over to the transaction's first write in that
+// range.
 func (c *cursor) open(start, end string) (err error) {
 	c.start, c.end = start, end
 	c.baseOK, c.baseRead = false, false
@@ -53,7 +53,7 @@ func (c *cursor) open(start, end string) (err error) {
 	switch {
 	case !c.reverse:
 		c.overOK = c.over.Seek(start)
-	case c.over.Seek(end): // the first key at or after the end; the one before it is the last of the range
+	case c.over.Seek(end): // over is past the range now; the key before is its last
 		c.overOK = c.over.Prev()
 	default:
 		c.overOK = c.over.Last()
@@ -75,7 +75,7 @@ func (t *Tx) copyWrites() *btree.Map[string, write] {
 
 var noWrites = new(btree.Map[string, write])
 
-// bound ends the overlay if over has left the range.
+// bound sets overOK to false if over has left the range.
 func (c *cursor) bound() {
 	if c.overOK && (c.over.Key() < c.start || c.over.Key() >= c.end) {
 		c.overOK = false
@@ -108,7 +108,7 @@ func (c *cursor) Next() bool {
 	return more
 }
 
-// step moves to the next key, locked or not.
+// step moves to the next key. It takes no lock.
 func (c *cursor) step() (more bool) {
 	if c.merged {
 		more = c.merge()
@@ -121,16 +121,17 @@ func (c *cursor) step() (more bool) {
 	return more
 }
 
-// merge moves to the next key of either side. A write hides the committed value of its key. A deleted key is not shown at all.
+// merge moves to the next key of base or over. A write hides the committed value of its key. A key that the
+// transaction has deleted is skipped.
 func (c *cursor) merge() bool {
 	if !c.baseRead {
 		c.baseRead = true
 		c.baseOK = c.base.Next()
 	} else if c.baseOK && string(c.key) == string(c.base.Key()) {
-		c.baseOK = c.base.Next() // the last key shown was base's, with its value or that of a write
+		c.baseOK = c.base.Next() // the last key returned was base's key
 	}
 	for c.overOK || c.baseOK {
-		overFirst, both := c.overOK, false // which key comes next; both: the keys are equal
+		overFirst, both := c.overOK, false // overFirst: over's key comes next; both: the two keys are equal
 		if c.overOK && c.baseOK {
 			base, over := c.base.Key(), c.over.Key()
 			both = string(base) == over
@@ -168,7 +169,7 @@ func (c *cursor) SkipTo(key []byte) {
 	}
 	if c.baseRead && c.baseOK && string(c.base.Key()) < string(key) {
 		c.baseOK = c.base.Next()
-		c.key = nil // the key shown last is behind base now
+		c.key = nil // base has moved past the key that was returned last
 	}
 	for steps := 0; c.overOK && c.over.Key() < string(key); steps++ {
 		if steps == overSteps {
@@ -180,7 +181,7 @@ func (c *cursor) SkipTo(key []byte) {
 	}
 }
 
-// overSteps is the number of steps that SkipTo tries before it seeks.
+// overSteps is the number of single steps that SkipTo tries in the writes before it seeks.
 const overSteps = 4
 
 // Key implements table.Cursor.
@@ -195,7 +196,8 @@ func (c *cursor) Version() mvcc.Timestamp { return 0 }
 // Err implements table.Cursor.
 func (c *cursor) Err() error { return c.err }
 
-// Close implements table.Cursor. If the scan is closed before its end, Commit validates only the keys that it has shown.
+// Close implements table.Cursor. If the scan is closed before its end, Commit validates only the keys that Next has
+// returned.
 func (c *cursor) Close() error {
 	defer c.t.Leave()
 	if c.base == nil {

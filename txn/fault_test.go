@@ -24,14 +24,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestFaults runs clients that commit, read and change the schema on a disk that fails at one call, or from that call on, or is full from there on. Then
+// TestFaults runs clients that commit, read and change the schema on a faulty disk. At one call, or from that call
+// on, the disk returns an error or is full. Then these statements must hold:
 //
-//   - every request has returned (if one hangs, the test runs into the time limit of go test);
-//   - the store either goes on, and accepts commits again when the disk has room, or it has reported its failure and returns errors;
-//   - every acknowledged commit or schema change is there when the store is opened again, after a crash of the process and after a crash of the
-//     machine, and none is incomplete.
+//   - every request returns (if one hangs, the test exceeds the time limit of go test);
+//   - the store either continues, and accepts commits again when the disk has room, or it has reported its failure and
+//     returns errors;
+//   - every acknowledged commit or schema change is found when the store is opened again, after a crash of the process
+//     and after a crash of the machine, and none is incomplete.
 //
-// A few calls of each kind are tried, which a seed chooses; CROWFOOT_TEST_FAULTS=all tries all of them.
+// For each kind of fault, the test tries a few calls that a seed chooses. With CROWFOOT_TEST_FAULTS=all it tries
+// every call.
 func TestFaults(t *testing.T) {
 	for _, kind := range faultKinds {
 		t.Run(kind.name, func(t *testing.T) {
@@ -61,11 +64,11 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// faultKind is a kind of call that fails.
+// faultKind is a kind of fault: the calls that can fail, and their error.
 type faultKind struct {
 	name  string
 	calls []errorfs.OpKind
-	err   error // nil fills the disk instead
+	err   error // the error of the calls; nil: the call succeeds, but the disk is full from then on
 }
 
 var faultKinds = []faultKind{
@@ -78,7 +81,8 @@ var faultKinds = []faultKind{
 	{"read", []errorfs.OpKind{errorfs.OpFileRead, errorfs.OpFileReadAt, errorfs.OpOpen, errorfs.OpOpenDir, errorfs.OpList, errorfs.OpStat, errorfs.OpFileStat}, syscall.EIO},
 }
 
-// fault makes calls of one kind fail: all from the at-th on if it is lasting, otherwise only the at-th.
+// fault makes calls of one kind fail. If lasting is true, all calls from number at on fail; otherwise only number at
+// fails. Numbers start at 0.
 type fault struct {
 	kind    faultKind
 	at      int64
@@ -87,13 +91,14 @@ type fault struct {
 
 const (
 	faultClients = 3
-	faultCommits = 14 // of each client
-	// faultDisk is so small that memtables are small, too, and many are flushed and compacted.
+	faultCommits = 14 // commits of each client
+	// faultDisk is the size of the disk in bytes. It is so small that memtables are small, too, so many are flushed
+	// and compacted.
 	faultDisk = 8 << 20
 )
 
 type faultRun struct {
-	crashRun // what was issued and acknowledged, and how that is checked
+	crashRun // records what was issued and acknowledged, and checks it
 	fault    fault
 	disk     *disktest.Disk
 	calls    *atomic.Int64
@@ -106,7 +111,8 @@ func newFaultRun(t *testing.T, seed uint64, f fault) *faultRun {
 	return r
 }
 
-// fail is called before each operation of the file system.
+// fail is called before each operation of the file system. It returns the error that the operation returns instead,
+// or nil.
 func (r *faultRun) fail(op errorfs.Op) error {
 	if !slices.Contains(r.fault.kind.calls, op.Kind) {
 		return nil
@@ -148,7 +154,8 @@ func (f fault) String() string {
 	return fmt.Sprintf("%s at call %d", f.kind.name, f.at)
 }
 
-// runClients runs the clients, and reports whether the store goes on afterwards.
+// runClients runs the clients. Afterwards it checks that the store accepts a commit once the disk has room, unless
+// the store has reported its failure.
 func (r *faultRun) runClients(store kv.Store) {
 	oracle, err := NewOracle(store, r.clock.now)
 	if err != nil {
@@ -189,12 +196,12 @@ func (r *faultRun) runClients(store kv.Store) {
 			r.t.Errorf("%v: a commit failed with %v, and the store goes on", r.fault, err)
 			break
 		}
-		time.Sleep(time.Millisecond) // until the store has looked at the disk again
+		time.Sleep(time.Millisecond) // until the store has checked again whether the disk has room
 	}
 	_ = oracle.Close()
 }
 
-// commit writes a few keys, with values that fill tables soon.
+// commit writes a few keys in one transaction. Their values are large random bytes, so that memtables are soon full.
 func (r *faultRun) commit(m *Manager, rng *rand.Rand) error {
 	r.clock.advance(1000)
 	n, keys := r.issue(rng)
@@ -224,12 +231,12 @@ func (r *faultRun) commit(m *Manager, rng *rand.Rand) error {
 			r.mu.Unlock()
 			return nil
 		}
-		_ = tx.Rollback() // a commit that was refused leaves its transaction open, with its locks
+		_ = tx.Rollback() // a refused commit leaves its transaction open, with its locks
 		return err
 	}
 }
 
-// issue numbers a commit and chooses its keys.
+// issue gives a commit its number and chooses its keys.
 func (r *faultRun) issue(rng *rand.Rand) (n int, keys []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -241,7 +248,7 @@ func (r *faultRun) issue(rng *rand.Rand) (n int, keys []string) {
 	return n, keys
 }
 
-// look reads what a strong read sees; it may fail.
+// look makes a strong read of one key, which may fail, and notes its timestamp.
 func (r *faultRun) look(m *Manager, rng *rand.Rand) {
 	s, err := m.Snapshot(context.Background(), Bound{Kind: Strong})
 	if err != nil {

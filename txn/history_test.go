@@ -23,15 +23,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestSerialOrder runs random transactions of all modes at once. It compares the
-// reads of each transaction that committed, at timestamp C, with reads of the
-// database in the past:
+// TestSerialOrder runs random transactions of all modes at once. It compares the reads of each transaction that
+// committed, at timestamp C, with later reads of the database at past timestamps:
 //
-//   - serializable: each read returned the state just before C, so the order of
-//     timestamps is a serial order;
-//   - repeatable read: each read returned the state at the transaction's snapshot,
-//     and no other transaction wrote its keys between that and C;
-//   - external consistency: timestamps agree with real time.
+//   - in a serializable transaction, each read returned the state just before C, so the order of timestamps is a
+//     serial order;
+//   - in a repeatable read transaction, each read returned the state at the transaction's snapshot, and no other
+//     transaction wrote the same keys between the snapshot and C;
+//   - a transaction that began after another had ended has no lower timestamp (external consistency).
 func TestSerialOrder(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -51,29 +50,30 @@ func TestSerialOrder(t *testing.T) {
 	}
 }
 
-// workload runs clients with random transactions over a few keys.
+// workload runs clients that make random transactions on a few keys.
 type workload struct {
 	m            *Manager
 	seed         uint64
 	clients      int
-	transactions int          // of each client
-	clock        atomic.Int64 // real time as a sequence
+	transactions int          // number of transactions of each client
+	clock        atomic.Int64 // counts the begins and ends of transactions, in real-time order
 
 	mu   sync.Mutex
 	done []*ran
 }
 
-// ran is a committed transaction with its reads and writes.
+// ran is one attempt to run a transaction, with its reads and writes.
 type ran struct {
 	name         string
-	began, ended int64 // by workload.clock
+	began, ended int64 // values of workload.clock
 	tx           *Tx
 	ts           mvcc.Timestamp
 	reads        []observedRead
-	wrote        map[string]string // "" is a delete
+	wrote        map[string]string // by key; "" is a delete
 }
 
-// observedRead is one read, with the transaction's own writes before it.
+// observedRead is one read of a transaction: its range, the writes that the transaction had made before it, and its
+// result.
 type observedRead struct {
 	start, end string // end is empty for a point
 	own        map[string]string
@@ -94,7 +94,7 @@ func (w *workload) run(t *testing.T) []*ran {
 	return w.done
 }
 
-// transaction runs a transaction until it commits, or gives it up.
+// transaction runs a random transaction. It retries until the transaction commits or decides to roll back.
 func (w *workload) transaction(t *testing.T, rng *rand.Rand, name string) {
 	options := modes[rng.IntN(len(modes))].options
 	for try := range 20 {
@@ -180,7 +180,8 @@ func (r *ran) read(ctx context.Context, s observedRead, lock table.Lock) (err er
 	return err
 }
 
-// readPart reads up to limit rows of a range. It records as read only the part of the range that it has scanned.
+// readPart reads up to limit rows of a range. It notes as read only the part of the range up to the last row that it
+// has read.
 func (r *ran) readPart(ctx context.Context, s observedRead, limit int, opts table.ScanOptions) error {
 	s.own = maps.Clone(r.wrote)
 	c, err := r.tx.Scan(ctx, table.Span{Start: key(s.start), End: key(s.end)}, opts)
@@ -211,7 +212,7 @@ func (r *ran) readPart(ctx context.Context, s observedRead, limit int, opts tabl
 	return nil
 }
 
-// from reads the point or range in a view and merges the own writes into the result.
+// from reads the point or range of s in a view, and merges the writes of own into the result.
 func (s observedRead) from(ctx context.Context, view table.View, own map[string]string, lock table.Lock) (string, error) {
 	rows := map[string]string{}
 	if s.end == "" {
@@ -251,7 +252,8 @@ func (s observedRead) from(ctx context.Context, view table.View, own map[string]
 	return strings.Join(keys, " "), nil
 }
 
-// check compares the reads of a transaction with the state of the database then.
+// check compares the reads of a committed transaction with the state of the database at the timestamp at which they
+// must be valid.
 func (r *ran) check(m *Manager) error {
 	at := r.ts - 1
 	if r.tx.readAt != 0 && (r.tx.opts.Isolation == RepeatableRead || len(r.wrote) == 0) {
@@ -283,7 +285,8 @@ func (r *ran) check(m *Manager) error {
 	return nil
 }
 
-// checkRealTime checks that a transaction that wrote, and that began after another one had ended, has the greater timestamp.
+// checkRealTime compares timestamps with real time. A transaction that wrote and began after another one had ended
+// must have a greater timestamp than that one.
 func checkRealTime(t *testing.T, done []*ran) {
 	byEnd := slices.Clone(done)
 	sort.Slice(byEnd, func(i, j int) bool { return byEnd[i].ended < byEnd[j].ended })
@@ -301,7 +304,8 @@ func checkRealTime(t *testing.T, done []*ran) {
 	}
 }
 
-// TestLinearizable runs serializable transactions that append to lists, and strong reads of the lists. Porcupine checks that they are linearizable.
+// TestLinearizable runs serializable transactions that append to lists, and strong reads of the lists. Package
+// porcupine checks that the history is linearizable.
 func TestLinearizable(t *testing.T) {
 	for seed := range uint64(6) {
 		m := newManager(t, slowStore{openStore(t, vfs.NewMem(), "data")}, time.Now)
@@ -333,10 +337,10 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// lists is the state of the model: every list, by key.
+// lists is the state of the model: the text of each list, by key.
 type lists [3]string
 
-// listOp is a transaction: the keys that it reads and then appends to.
+// listOp is a transaction: the keys that it reads, and the keys to which it then appends item.
 type listOp struct {
 	reads   [len(lists{})]bool
 	appends [len(lists{})]bool
@@ -359,7 +363,8 @@ var listModel = porcupine.Model{
 	},
 }
 
-// appendLists runs a transaction until it commits; an append reads first. Some are strong reads in a snapshot.
+// appendLists runs a random transaction until it commits. It reads each list that it appends to. One in three is a
+// strong read in a snapshot instead.
 func appendLists(m *Manager, rng *rand.Rand, item string) (in listOp, out lists, err error) {
 	in.item = item
 	readOnly := rng.IntN(3) == 0

@@ -19,12 +19,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// gatedStore stops each Commit after its batch was applied and before it is durable. The Commit sends a channel on
-// arrived, and returns the error that it receives from that channel.
+// gatedStore stops each Commit of a batch after it was applied and before it is durable. The Commit sends a channel
+// on arrived, and returns the error that it then receives from the sent channel.
 type gatedStore struct {
 	kv.Store
 	arrived chan chan error
-	open    bool // commits pass
+	open    bool // if true, commits are not stopped
 }
 
 func (s *gatedStore) NewBatch() kv.Batch { return &gatedBatch{s.Store.NewBatch(), s} }
@@ -46,7 +46,8 @@ func (b *gatedBatch) Commit() error {
 	return <-release
 }
 
-// gated makes a database on a gatedStore, with a clock that stands still. It has committed once.
+// gated makes a database on a gatedStore, with a clock that stands still. One commit has been made, and the next ones
+// will be stopped.
 func gated(t *testing.T) (*Manager, *gatedStore, *fakeClock) {
 	t.Helper()
 	s := &gatedStore{Store: openStore(t, vfs.NewMem(), "data"), arrived: make(chan chan error), open: true}
@@ -72,7 +73,7 @@ func commitKey(m *Manager, k, v string) (mvcc.Timestamp, error) {
 	return m.Begin(Options{}).Commit(ctx, func(w table.Writer) error { return w.Put(ctx, key(k), []byte(v), nil, nil) }, CommitOptions{})
 }
 
-// outcome is the result of a function that runs beside the test.
+// outcome is the result of a function that runs in its own goroutine.
 type outcome struct {
 	ts  mvcc.Timestamp
 	err error
@@ -87,7 +88,8 @@ func beside(f func() (mvcc.Timestamp, error)) chan outcome {
 	return c
 }
 
-// stillRuns fails the test unless the function whose outcome c will get is blocked. The test runs in a synctest bubble.
+// stillRuns fails the test unless the function that will send its outcome on c is blocked. The test must run in a
+// synctest bubble.
 func stillRuns(t *testing.T, c chan outcome, what string) {
 	t.Helper()
 	synctest.Wait()
@@ -109,8 +111,8 @@ func strong(t *testing.T, m *Manager, k string) string {
 	return getAll(s, err, []string{k}, table.LockShared)
 }
 
-// TestVisibleMeansDurable: no read sees a commit before its batch is durable, nor while an earlier one is not; its
-// locks are held until then.
+// TestVisibleMeansDurable: no read sees a commit before its batch is durable, nor before all earlier commits are
+// durable. The commit holds its locks until then.
 func TestVisibleMeansDurable(t *testing.T) { synctest.Test(t, testVisibleMeansDurable) }
 
 func testVisibleMeansDurable(t *testing.T) {
@@ -146,8 +148,8 @@ func testVisibleMeansDurable(t *testing.T) {
 	}
 }
 
-// TestNoCommitInThePast: a timestamp that was read at is closed. Reads there wait for commits that may still appear
-// below, and later commits are above.
+// TestNoCommitInThePast: no commit gets a timestamp at or below one that was read at. A read at a timestamp waits for
+// the commits in flight at or below it.
 func TestNoCommitInThePast(t *testing.T) { synctest.Test(t, testNoCommitInThePast) }
 
 func testNoCommitInThePast(t *testing.T) {
@@ -190,8 +192,8 @@ func testNoCommitInThePast(t *testing.T) {
 	}
 }
 
-// TestEveryRowOfACommitHasItsTimestamp: the timestamp that Commit returns is the version of every row, and replaces the pending timestamps in
-// values and keys.
+// TestEveryRowOfACommitHasItsTimestamp: the timestamp that Commit returns is the version of every row of the commit.
+// It replaces the pending timestamps in values and keys.
 func TestEveryRowOfACommitHasItsTimestamp(t *testing.T) {
 	m := newManager(t, openStore(t, vfs.NewMem(), "data"), time.Now)
 	ctx := context.Background()
@@ -233,7 +235,8 @@ func TestEveryRowOfACommitHasItsTimestamp(t *testing.T) {
 	}
 }
 
-// TestPendingKeysAreLocked: a transaction that has read the range where a key with a commit timestamp will lie sees no phantom there.
+// TestPendingKeysAreLocked: a transaction scans a range. Another one inserts a key with a pending commit timestamp
+// there, and must wait, so a second scan finds no phantom.
 func TestPendingKeysAreLocked(t *testing.T) { synctest.Test(t, testPendingKeysAreLocked) }
 
 func testPendingKeysAreLocked(t *testing.T) {
@@ -262,7 +265,7 @@ func testPendingKeysAreLocked(t *testing.T) {
 		if after := scan(); after != before {
 			t.Errorf("phantom: %q, then %q", before, after)
 		}
-		// Rows that are there already are not in its way.
+		// Rows that are already stored in the range can still be read.
 		existing := append([]byte(nil), row...)
 		table.Pending{Offset: 1, Desc: desc}.Fill(existing, old)
 		other := m.Begin(Options{})
@@ -285,8 +288,9 @@ func testPendingKeysAreLocked(t *testing.T) {
 	}
 }
 
-// TestPendingKeysGoTogether: transactions that write keys with a commit timestamp neither wait for each other nor abort each other. Transactions that
-// read in the range of these keys, or write a complete key there, wait for all of them.
+// TestPendingKeysGoTogether: transactions that write keys with a pending commit timestamp neither wait for each other
+// nor abort each other. Transactions that read in the range of such keys, or write a complete key there, wait for all
+// of the writers.
 func TestPendingKeysGoTogether(t *testing.T) {
 	for _, mode := range modes {
 		for _, desc := range []bool{false, true} {
@@ -323,7 +327,7 @@ func testPendingKeysGoTogether(t *testing.T, options Options, desc bool) {
 	if _, err := writers[0].Commit(ctx, nil, CommitOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if writers[1].locksNow { // else nothing is locked before Commit
+	if writers[1].locksNow { // in the optimistic modes, nothing is locked before Commit
 		reader, writer := m.Begin(Options{}), m.Begin(Options{})
 		var scanned string
 		read := beside(func() (mvcc.Timestamp, error) {
@@ -386,7 +390,8 @@ func TestTimestampsRise(t *testing.T) {
 	}
 }
 
-// TestStoreFailure: no read sees a commit whose outcome is unknown, and no commit follows it.
+// TestStoreFailure: if the store fails during a commit, no read sees that commit, and all commits with higher
+// timestamps fail.
 func TestStoreFailure(t *testing.T) { synctest.Test(t, testStoreFailure) }
 
 func testStoreFailure(t *testing.T) {

@@ -14,32 +14,29 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// IdleLimit is how long a transaction may go without a request before others may take its locks:
+// IdleLimit is how long a transaction may go without a request. After that, other transactions may abort it to take
+// its locks:
 // https://cloud.google.com/spanner/docs/transactions#idle_transactions.
 const IdleLimit = 10 * time.Second
 
 // recheck is the interval at which a waiting request checks whether a transaction that blocks it has become idle.
 const recheck = 50 * time.Millisecond
 
-// lockTable holds the locks of a database, on points (logical keys, present or
-// not) and on ranges, and the requests that wait for them. Shared locks are
-// compatible with each other. So are the locks of writers of keys whose commit
-// timestamp is pending. An exclusive lock is compatible with none.
+// lockTable holds the locks of a database, and the requests that wait for locks. A lock is on a point (one logical
+// key, which need not exist) or on a range. Shared locks are compatible with each other. So are the locks of writers
+// of keys whose commit timestamp is pending. An exclusive lock is compatible with no other lock.
 //
-// Conflicts are resolved by age (wound-wait): a transaction waits for older
-// ones, and aborts younger ones that hold a lock it wants. An aborted transaction
-// loses its locks at once, for it can never commit. Its running reads check
-// afterwards whether it was aborted. A transaction past its point of no return is
-// not aborted: others wait for it, and it waits for none. Hence a transaction
-// waits only for older ones or for one that ends without waiting, and there is no
-// deadlock. Waiting requests are granted oldest first, and a younger one does not
-// overtake an older one that it conflicts with. So the oldest transaction always
-// gets its locks, and since a retry keeps its age, each transaction becomes the
-// oldest in time. A background transaction counts as younger than all others and
-// does not wait.
+// Conflicts are resolved by age (wound-wait): a transaction waits for older ones, and aborts younger ones that hold a
+// lock it wants. An aborted transaction loses its locks at once, because it can never commit. A read that is running
+// at that moment notices the abort after it has read (Tx.check). A transaction past its point of no return is not
+// aborted: other transactions wait for it, and it waits for no lock. So a transaction waits only for older
+// transactions, or for one that ends without waiting. Hence there is no deadlock. Waiting requests are granted in
+// order of age, oldest first, and a younger request does not overtake an older one that it conflicts with. So the
+// oldest transaction always gets its locks. Since a retry keeps its age, each transaction becomes the oldest sooner
+// or later. A background transaction counts as younger than all others, and is aborted instead of waiting.
 //
-// One mutex guards the table. To lock a point takes one look-up in a small ordered
-// map, which costs less than to find the shard of a sharded table.
+// One mutex guards the table. To lock a point takes one look-up in a small ordered map. In a table split into shards,
+// finding the shard alone would cost more.
 type lockTable struct {
 	m  *Manager
 	mu sync.Mutex
@@ -57,19 +54,20 @@ type request struct {
 	tx      *Tx
 	start   string // the point, if end is empty
 	end     string
-	mode    table.Lock // LockShared, LockExclusive or LockWriterSharedTimestamp
+	mode    table.Lock // the mode of the lock: LockShared, LockExclusive or LockWriterSharedTimestamp
 	granted bool
 	ready   chan struct{} // closed when granted, or when tx has ended; nil if granted at once
-	next    *request      // in the list of its point
-	// run, if not nil, holds the keys that the request locks, always exclusively. The range [start, end) then only bounds them.
+	next    *request      // the next request for the same point
+	// run, if not nil, holds the keys that the request locks, always exclusively. [start, end) is then the smallest
+	// range that contains them.
 	run *table.Run
 }
 
 func (r *request) isPoint() bool { return r.end == "" }
 
-// overlaps reports whether two requests share a key, whatever their modes.
+// overlaps reports whether two requests have a key in common. It ignores their modes.
 func (r *request) overlaps(o *request) bool {
-	var common bool // the points or ranges have a key in common, whatever runs they bound
+	var common bool // the points or ranges have a key in common; runs are not looked at yet
 	switch {
 	case r.isPoint() && o.isPoint():
 		common = r.start == o.start
@@ -116,7 +114,7 @@ func (r *request) runIntersects(o *request) bool {
 	return false
 }
 
-// covers reports whether the lock r makes the request o of the same transaction unnecessary.
+// covers reports whether r is a granted lock that makes o, a request of the same transaction, unnecessary.
 func (r *request) covers(o *request) bool {
 	if !r.granted || r.tx != o.tx || (r.mode != table.LockExclusive && r.mode != o.mode) {
 		return false
@@ -130,7 +128,7 @@ func (r *request) covers(o *request) bool {
 	return r.start <= o.start && (o.end <= r.end && !o.isPoint() || o.isPoint() && o.start < r.end)
 }
 
-// blocks reports whether o, which overlaps r, must wait while r is in the table.
+// blocks reports whether o must wait while r is in the table. The caller has checked that o overlaps r.
 func (r *request) blocks(o *request) bool {
 	if r.tx == o.tx || (r.mode == o.mode && r.mode != table.LockExclusive) {
 		return false
@@ -152,19 +150,21 @@ type LockWait struct {
 
 // LockParty is a transaction that holds or wants a lock.
 type LockParty struct {
-	Tag   string // of the transaction
+	Tag   string // the transaction's tag
 	Owner any
 	Mode  table.Lock
 }
 
-// acquire locks a point (end is empty) or a range for t. It waits for locks that conflict.
+// acquire locks a point (end is empty) or the range [start, end) for t. It waits for conflicting locks as lockTable
+// describes.
 func (l *lockTable) acquire(ctx context.Context, t *Tx, start, end string, mode table.Lock) error {
 	_, err := l.acquireOrExtend(ctx, nil, &request{tx: t, start: start, end: end, mode: mode})
 	return err
 }
 
-// acquireOrExtend acquires r. held may be a range that r's transaction has locked in the same mode and that is adjacent to r. If nothing
-// blocks r, acquireOrExtend extends held instead of adding a lock. It returns the lock that the next call may pass as held, or nil.
+// acquireOrExtend acquires r. held may be a lock that r's transaction already has, in the same mode, on a range
+// adjacent to r. If nothing blocks r, acquireOrExtend extends held by r's range instead of adding a lock. It returns
+// the lock that the caller may pass as held in the next call, or nil.
 func (l *lockTable) acquireOrExtend(ctx context.Context, held, r *request) (*request, error) {
 	l.mu.Lock()
 	if err := r.tx.check(); err != nil {
@@ -211,7 +211,8 @@ func (l *lockTable) acquireOrExtend(ctx context.Context, held, r *request) (*req
 	return r, r.tx.chargeLock(ctx, count)
 }
 
-// enqueue adds r to the table and to the waiting requests, behind those of older transactions. It describes the wait that begins.
+// enqueue adds r to the table and to the waiting requests, after those of older transactions. It returns a
+// description of the wait that begins.
 func (l *lockTable) enqueue(r *request) *LockWait {
 	w := &LockWait{Start: []byte(r.start), End: []byte(r.end), Began: l.m.clock(), Wanted: r.party()}
 	l.each(r, func(o *request) bool {
@@ -245,7 +246,8 @@ func (l *lockTable) blocked(r *request) (blocked bool) {
 	return blocked
 }
 
-// resolve aborts the transactions that block r and are younger or idle, and grants r if nothing blocks it any longer.
+// resolve aborts the transactions that block r and that are younger than r's or idle. Then it grants r, unless
+// something still blocks r.
 func (l *lockTable) resolve(r *request) {
 	var victims []*request
 	l.each(r, func(o *request) bool {
@@ -269,8 +271,8 @@ func (l *lockTable) resolve(r *request) {
 	}
 }
 
-// await waits until r is granted, or its transaction or ctx has ended. Then it counts the wait, which w describes, and calls both Waited
-// functions.
+// await waits until r is granted, r's transaction has ended, or ctx has ended. Then it adds the wait to the counts
+// and passes w, which describes the wait, to Config.Waited and Options.Waited.
 func (l *lockTable) await(ctx context.Context, r *request, w *LockWait) error {
 	over := cpu.Waiting(ctx)
 	ticker := time.NewTicker(recheck)
@@ -310,7 +312,7 @@ func (l *lockTable) await(ctx context.Context, r *request, w *LockWait) error {
 	return err
 }
 
-// withdraw removes a request from the table if it still waits, and reports whether it did.
+// withdraw removes r from the table if r is still waiting, and reports whether it was.
 func (l *lockTable) withdraw(r *request) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -342,7 +344,7 @@ func (l *lockTable) abort(t *Tx, reason AbortReason) {
 	l.release(t)
 }
 
-// release removes the requests of t, granted or waiting, from the table, and grants the requests that waited for them.
+// release removes the locks and requests of t from the table, and grants the requests that waited for them.
 func (l *lockTable) release(t *Tx) {
 	held := t.held
 	t.held = nil
@@ -359,11 +361,12 @@ func (l *lockTable) release(t *Tx) {
 	l.grantWaiting(held)
 }
 
-// maxFiltered is the maximum number of released locks that grantWaiting compares with every waiting request. If there are more, it is
-// cheaper to look up the conflicts of each waiting request in the table.
+// maxFiltered is the maximum number of released locks that grantWaiting compares with every waiting request. If more
+// locks were released, it is cheaper to look up the conflicts of each waiting request in the table.
 const maxFiltered = 16
 
-// grantWaiting grants the waiting requests that nothing blocks any longer, oldest first. gone are the requests that were removed.
+// grantWaiting grants the waiting requests that nothing blocks any longer, oldest first. gone lists the locks and
+// requests that were just removed.
 func (l *lockTable) grantWaiting(gone []*request) {
 	for i := 0; i < len(l.waiting); i++ {
 		r := l.waiting[i]

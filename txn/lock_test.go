@@ -9,7 +9,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestRunOverlaps: requests for points, ranges and runs overlap if they have a key in common. One covers another if it has all keys of the other.
+// TestRunOverlaps compares overlaps and covers with sets of keys, for random points, ranges and runs. Two requests
+// overlap if and only if they have a key in common. A request covers another one only if it has all keys of the other
+// one.
 func TestRunOverlaps(t *testing.T) {
 	const keys = 12
 	name := func(i int) string { return fmt.Sprintf("%02d\x00", i) }

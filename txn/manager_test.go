@@ -32,7 +32,7 @@ func wantCode(t *testing.T, err error, want codes.Code) {
 	}
 }
 
-// TestBounds: every timestamp bound, before and after the newest commit.
+// TestBounds reads with every kind of timestamp bound, at timestamps before and after the newest commit.
 func TestBounds(t *testing.T) {
 	m, clock := manual(t)
 	ctx := context.Background()
@@ -83,7 +83,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestStrongStaysFresh: even if nothing is written, the timestamp of a strong read is at most a second old.
+// TestStrongStaysFresh: the timestamp of a strong read is at most a second old, even if nothing is written.
 func TestStrongStaysFresh(t *testing.T) {
 	m, clock := manual(t)
 	for range 5 {
@@ -95,7 +95,8 @@ func TestStrongStaysFresh(t *testing.T) {
 	}
 }
 
-// TestClockGoesBackDuringRead: a read whose timestamp comes from the clock does not wait for the clock to show it a second time.
+// TestClockGoesBackDuringRead: a read takes its timestamp from the clock, and then the clock goes back by an hour.
+// The read does not wait until the clock reaches the timestamp again.
 func TestClockGoesBackDuringRead(t *testing.T) { synctest.Test(t, testClockGoesBackDuringRead) }
 
 func testClockGoesBackDuringRead(t *testing.T) {
@@ -118,7 +119,7 @@ func testClockGoesBackDuringRead(t *testing.T) {
 	}
 }
 
-// TestFutureRead waits for the clock, and for no longer than its context.
+// TestFutureRead: a read at a timestamp in the future waits for the clock, but returns when its context ends.
 func TestFutureRead(t *testing.T) { synctest.Test(t, testFutureRead) }
 
 func testFutureRead(t *testing.T) {
@@ -151,7 +152,8 @@ func testFutureRead(t *testing.T) {
 	}
 }
 
-// TestRetention: reads below the horizon are refused, before and after versions are deleted, also in snapshots and transactions that were open.
+// TestRetention: reads older than the retention period are refused, before and after versions are deleted. After the
+// deletion they are refused in open snapshots and transactions, too.
 func TestRetention(t *testing.T) {
 	m, clock := manual(t)
 	ctx := context.Background()
@@ -185,7 +187,7 @@ func TestRetention(t *testing.T) {
 	_, _, err = running.Get(ctx, key("a"), table.LockShared)
 	wantCode(t, err, codes.Aborted)
 
-	// A longer retention does not bring back what may have gone.
+	// A longer retention does not bring back versions that may have been deleted.
 	m.SetRetention(24 * time.Hour)
 	_, err = m.Snapshot(ctx, Bound{Kind: ReadTimestamp, Time: one.Time()})
 	wantCode(t, err, codes.FailedPrecondition)
@@ -199,7 +201,8 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// TestCommittingIsWaitedFor: an older transaction does not wound one past its point of no return.
+// TestCommittingIsWaitedFor: an older transaction waits for a commit that is past its point of no return, and does
+// not abort it.
 func TestCommittingIsWaitedFor(t *testing.T) { synctest.Test(t, testCommittingIsWaitedFor) }
 
 func testCommittingIsWaitedFor(t *testing.T) {
@@ -210,7 +213,7 @@ func testCommittingIsWaitedFor(t *testing.T) {
 	release := <-s.arrived
 	waiting := beside(func() (mvcc.Timestamp, error) { return 0, older.Put(ctx, key("a"), []byte("2"), nil, nil) })
 	synctest.Wait()
-	clock.advance(time.Minute) // nor is it idle
+	clock.advance(time.Minute) // the commit does not count as idle either
 	stillRuns(t, waiting, "a transaction that needs what is being committed")
 	release <- nil
 	if o := await(t, flying); o.err != nil {
@@ -231,7 +234,8 @@ func testCommittingIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestCancelledWait: if a context ends, its lock request is withdrawn and the transaction goes on. A cancelled commit can be repeated.
+// TestCancelledWait: if the context of a commit ends while the commit waits for a lock, the transaction stays open,
+// without the commit's mutations. The same commit can be made again.
 func TestCancelledWait(t *testing.T) { synctest.Test(t, testCancelledWait) }
 
 func testCancelledWait(t *testing.T) {
@@ -266,12 +270,13 @@ func testCancelledWait(t *testing.T) {
 	}
 }
 
-// TestFailedCommit: an error of the mutations ends the transaction, and every later request returns it.
+// TestFailedCommit: an error that the function of Commit returns ends the transaction, and every later request
+// returns the same error.
 func TestFailedCommit(t *testing.T) {
 	m, _ := manual(t)
 	ctx := context.Background()
 	tx := m.Begin(Options{})
-	refused := usererror.NegativeStaleness(-1) // any
+	refused := usererror.NegativeStaleness(-1) // any error
 	for range 2 {
 		_, err := tx.Commit(ctx, func(w table.Writer) error {
 			return errors.Join(w.Put(ctx, key("a"), nil, nil, nil), refused)
@@ -286,10 +291,10 @@ func TestFailedCommit(t *testing.T) {
 	if got := strong(t, m, "a"); got != "a absent" {
 		t.Error(got)
 	}
-	commitOne(t, m, "a", "1") // its lock is free
+	commitOne(t, m, "a", "1") // the failed transaction holds no lock
 }
 
-// TestTooLarge: a transaction may write 100 MiB. Overwritten values do not count.
+// TestTooLarge: a transaction may write 100 MiB. Of a key that is written several times, only the last value counts.
 func TestTooLarge(t *testing.T) {
 	m, _ := manual(t)
 	ctx := context.Background()
@@ -316,7 +321,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestWoundedCursor: a scan that has lost its locks shows no more rows.
+// TestWoundedCursor: a scan returns no more rows after its transaction was aborted and lost its locks.
 func TestWoundedCursor(t *testing.T) {
 	m, _ := manual(t)
 	ctx := context.Background()
@@ -339,7 +344,7 @@ func TestWoundedCursor(t *testing.T) {
 	}
 }
 
-// TestOpenCursorIsNotIdle: a request that runs keeps its transaction's locks, however long.
+// TestOpenCursorIsNotIdle: a transaction keeps its locks while one of its requests runs, however long that takes.
 func TestOpenCursorIsNotIdle(t *testing.T) { synctest.Test(t, testOpenCursorIsNotIdle) }
 
 func testOpenCursorIsNotIdle(t *testing.T) {
@@ -363,7 +368,8 @@ func testOpenCursorIsNotIdle(t *testing.T) {
 	wantCode(t, tx.Err(), codes.Aborted)
 }
 
-// TestMaxCommitDelay: delayed commits go on together, when the delay of the first is over or when a commit without a delay comes.
+// TestMaxCommitDelay: delayed commits go on together, when the shortest delay is over or when a commit without a
+// delay comes.
 func TestMaxCommitDelay(t *testing.T) { synctest.Test(t, testMaxCommitDelay) }
 
 func testMaxCommitDelay(t *testing.T) {
@@ -390,7 +396,7 @@ func testMaxCommitDelay(t *testing.T) {
 	}
 }
 
-// countedStore counts how many commits run at once.
+// countedStore measures how many commits run at once: now, and at most so far.
 type countedStore struct {
 	kv.Store
 	mu        sync.Mutex
@@ -417,7 +423,8 @@ func (b *countedBatch) Commit() error {
 	return err
 }
 
-// TestCommitsShareSyncs: commits do not queue up before the store, which syncs them together.
+// TestCommitsShareSyncs: 64 clients commit, and the 64 commits reach the store at the same time, so that it can sync
+// them together.
 func TestCommitsShareSyncs(t *testing.T) { synctest.Test(t, testCommitsShareSyncs) }
 
 func testCommitsShareSyncs(t *testing.T) {
@@ -437,7 +444,8 @@ func testCommitsShareSyncs(t *testing.T) {
 	}
 }
 
-// TestSharedTransaction: requests of one transaction may run at once.
+// TestSharedTransaction runs eight requests of one transaction at once, in each mode. Each must read what it has
+// written.
 func TestSharedTransaction(t *testing.T) {
 	m, _ := manual(t)
 	ctx := context.Background()
@@ -468,7 +476,8 @@ func TestSharedTransaction(t *testing.T) {
 	}
 }
 
-// TestConcurrentEnds: commits and rollbacks of one transaction at once agree.
+// TestConcurrentEnds: two Commits and a Rollback of one transaction run at once. Either both Commits succeed, with
+// the same timestamp, and the Rollback fails, or the other way round.
 func TestConcurrentEnds(t *testing.T) {
 	m := newManager(t, slowStore{openStore(t, vfs.NewMem(), "data")}, time.Now)
 	ctx := context.Background()

@@ -7,13 +7,14 @@ import (
 )
 
 const (
-	// A write is kept twice: by the transaction until it ends, and in the batch that commits it. writeBytes is the overhead of its entry in
-	// the transaction's map of writes.
+	// A write is in memory twice: in the transaction until it ends, and in the batch that commits the write.
+	// writeBytes is the overhead in bytes of one entry in the transaction's map of writes.
 	copies     = 2
 	writeBytes = 192
-	// A transaction is charged chargeBytes at a time, so that a small one is not charged at all.
+	// A transaction is charged in steps of at least chargeBytes bytes, so a small transaction is never charged.
 	chargeBytes = 64 << 10
-	// lockBytes estimates the size of a lock in the lock table, with its key. A transaction is charged for chargeLocks locks at a time.
+	// lockBytes estimates the bytes that a lock in the lock table takes, with its key. Locks are charged chargeLocks
+	// at a time.
 	lockBytes   = 256
 	chargeLocks = chargeBytes / lockBytes
 )
@@ -21,14 +22,15 @@ const (
 // footprint counts the memory of a transaction's writes and locks. The transaction's mu guards it.
 type footprint struct {
 	account memory.Account
-	counts  bool  // the account belongs to a budget; otherwise nothing is charged
+	counts  bool  // the account belongs to a budget; if false, nothing is charged
 	writes  int64 // bytes
 	locks   int64 // bytes
 	charged int64 // bytes of writes and locks charged to the account so far
 	ended   bool  // the account is closed
 }
 
-// due returns the bytes that the transaction must be charged now, and counts them as charged. The caller must pass them to Tx.charge.
+// due returns the number of bytes that the transaction must be charged now, and adds them to charged. The caller must
+// pass the result to Tx.charge.
 func (f *footprint) due() (due int64) {
 	if due = f.writes + f.locks - f.charged; due < chargeBytes || !f.counts || f.ended {
 		return 0
@@ -37,7 +39,8 @@ func (f *footprint) due() (due int64) {
 	return due
 }
 
-// chargeLock charges the transaction for a lock that it was granted. count is the number of its locks and requests when it asked for the lock.
+// chargeLock charges the transaction for a lock that it was granted. count is the number of locks and waiting
+// requests that the transaction had when it asked for the lock, that one included.
 func (t *Tx) chargeLock(ctx context.Context, count int) error {
 	if count%chargeLocks != 0 {
 		return nil
@@ -49,8 +52,8 @@ func (t *Tx) chargeLock(ctx context.Context, count int) error {
 	return t.charge(ctx, due, nil)
 }
 
-// charge charges due bytes, a result of footprint.due. It may wait for memory, so the caller must hold no mutex. request is the account of the
-// other memory of the request that needs the bytes; nil if it is not known.
+// charge charges due bytes, a result of footprint.due. It may wait for memory, so the caller must hold no mutex.
+// request is the account of all other memory of the request that needs the bytes; nil if the account is not known.
 func (t *Tx) charge(ctx context.Context, due int64, request *memory.Account) error {
 	if due == 0 {
 		return nil
@@ -80,7 +83,8 @@ func (t *Tx) charge(ctx context.Context, due int64, request *memory.Account) err
 	return err
 }
 
-// Prepay moves n bytes from another account to the transaction. The account was charged them for writes that the transaction is about to make.
+// Prepay moves n bytes from another account to the transaction. from was charged these bytes for writes that the
+// transaction is about to make.
 func (t *Tx) Prepay(from *memory.Account, n int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,7 +97,8 @@ func (t *Tx) Prepay(from *memory.Account, n int64) {
 	}
 }
 
-// rollbackTo sets the bytes of writes back to an earlier number and gives the difference back to the budget. Locks stay.
+// rollbackTo sets the bytes of writes back to an earlier count, and gives the difference back to the budget. The
+// bytes of locks stay charged.
 func (f *footprint) rollbackTo(writes int64) {
 	f.writes = writes
 	if less := f.charged - f.writes - f.locks; less > 0 && f.counts && !f.ended {
@@ -102,7 +107,7 @@ func (f *footprint) rollbackTo(writes int64) {
 	}
 }
 
-// end closes the account: the transaction has ended.
+// end closes the account when the transaction ends, which gives its bytes back to the budget.
 func (f *footprint) end() {
 	f.account.Close()
 	f.ended = true

@@ -11,7 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestLocksAreCharged: a transaction is charged once for each of its locks, whether it had to wait for it or not.
+// TestLocksAreCharged: a transaction is charged once for each of its locks, even if a request for the lock was
+// cancelled while it waited.
 func TestLocksAreCharged(t *testing.T) { synctest.Test(t, testLocksAreCharged) }
 
 func testLocksAreCharged(t *testing.T) {
@@ -19,12 +20,13 @@ func testLocksAreCharged(t *testing.T) {
 	m, _ := manual(t)
 	ctx := context.Background()
 	budget := memory.NewBudget(1 << 30)
-	holder := m.Begin(Options{}) // older, so it is waited for
+	holder := m.Begin(Options{}) // older, so tx waits for it
 	tx := m.Begin(Options{Memory: budget})
 	for n := range chunks * chargeLocks {
 		k := fmt.Sprint(n)
 		lockKey(t, holder, k)
-		// The request is given up, then made again, and waits again.
+		// The request for the lock is cancelled while it waits. Then it is made again, and waits until holder has
+		// ended.
 		limited, cancel := context.WithCancel(ctx)
 		defer cancel()
 		for _, ctx := range []context.Context{limited, ctx} {

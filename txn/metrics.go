@@ -8,23 +8,23 @@ import (
 
 // Metrics count what the lock table of a Manager has done since the Manager was made, and what it holds now.
 type Metrics struct {
-	Locks        int           // granted now: points and ranges
+	Locks        int           // locks that are granted now, on points and ranges
 	Waiting      int           // requests for a lock that are waiting now
-	LockWaits    int64         // requests for a lock that had to wait, and are no longer waiting
+	LockWaits    int64         // finished waits of requests for a lock
 	LockWaitTime time.Duration // sum of the waits counted in LockWaits
 	Aborts       [AbortReasons]int64
 }
 
-// AbortReason says why a transaction was aborted. A client runs an aborted transaction again.
+// AbortReason says why a transaction was aborted, so that its client must run it again.
 type AbortReason uint8
 
 const (
 	AbortWounded      AbortReason = iota // an older transaction wanted a lock that this one held or waited for
-	AbortGaveWay                         // it is a background transaction, and would have had to wait for a lock
+	AbortGaveWay                         // a background transaction would have had to wait for a lock
 	AbortConflict                        // another transaction changed a key that this one read or writes
 	AbortIdle                            // it was idle, and another transaction wanted a lock that it held
 	AbortSchemaChange                    // a schema change altered a schema object that it read or wrote
-	AbortExpired                         // its read timestamp is so old that versions may have been collected
+	AbortExpired                         // its read timestamp is older than the retention of versions
 	// AbortReasons is the number of reasons.
 	AbortReasons
 )
@@ -33,7 +33,8 @@ var abortReasonNames = [AbortReasons]string{"wounded", "gave way", "conflict", "
 
 func (r AbortReason) String() string { return abortReasonNames[r] }
 
-// error returns the error of every request of a transaction that was aborted for the reason.
+// error returns the error that every request of a transaction returns after it was aborted for reason r. backoff is
+// how long the client should wait before it retries.
 func (r AbortReason) error(backoff time.Duration) error {
 	switch r {
 	case AbortConflict:
@@ -48,7 +49,7 @@ func (r AbortReason) error(backoff time.Duration) error {
 	return usererror.Wounded(backoff)
 }
 
-// Metrics returns the metrics, all as of one moment.
+// Metrics returns the metrics. All counts are of the same moment.
 func (m *Manager) Metrics() Metrics {
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()

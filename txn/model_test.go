@@ -22,10 +22,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestModel takes random steps in several transactions, in one goroutine, and
-// compares all reads with a plain model: a list of committed states. A
-// transaction that would have to wait gives up instead. The model predicts which
-// optimistic commits conflict. A failing seed replays.
+// TestModel takes random steps in several transactions, in one goroutine. It compares all reads with a plain model:
+// the list of all commits. A request that would have to wait for a lock returns an error instead. The model predicts
+// which optimistic commits conflict. A failing seed takes the same steps when it runs again.
 func TestModel(t *testing.T) {
 	randomtest.Run(t, 150, 20, 400, func(seed uint64) (step, end func()) {
 		m := newModel(t, seed)
@@ -63,7 +62,7 @@ type modelTx struct {
 	saved Savepoint
 	kept  map[string]string // own at the savepoint
 	reads []modelRead
-	tried bool // a commit was cancelled: it may have left locks
+	tried bool // a commit was tried and cancelled, so the transaction may hold locks
 }
 
 // modelRead is a span that an optimistic commit validates: a point if end is empty.
@@ -71,7 +70,7 @@ type modelRead struct{ start, end string }
 
 const modelRetention = 100 * time.Millisecond
 
-// stopped is a context that has ended: a request that would wait fails instead.
+// stopped is a context that has ended, so a request that would have to wait returns an error instead.
 var stopped = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -113,7 +112,7 @@ func (m *model) step() {
 	case n < 95:
 		m.clock.advance(time.Duration(m.rng.IntN(12)-1) * time.Millisecond)
 	case n < 99:
-		if m.rng.IntN(3) == 0 { // from now on every transaction is older than the kept versions
+		if m.rng.IntN(3) == 0 { // every open transaction is now older than the stored versions
 			m.clock.advance(modelRetention + time.Millisecond)
 		}
 		m.note("collect")
@@ -133,7 +132,7 @@ func (m *model) step() {
 	}
 }
 
-// key returns one of a few keys, some of which have a common prefix.
+// key returns one of a few names, some of which are prefixes of others.
 func (m *model) key() string {
 	k := string(rune('a' + m.rng.IntN(5)))
 	if m.rng.IntN(3) == 0 {
@@ -142,7 +141,7 @@ func (m *model) key() string {
 	return k
 }
 
-// bounds is a range of names, the end above the start.
+// bounds returns a range of names; end is above start.
 func (m *model) bounds() (start, end string) {
 	start, end = m.key(), m.key()
 	if start > end {
@@ -151,7 +150,7 @@ func (m *model) bounds() (start, end string) {
 	return start, end + "~"
 }
 
-// at returns the state at a timestamp, with the own writes merged into it.
+// at returns the rows at a timestamp, with the writes of own merged into them.
 func (m *model) at(ts mvcc.Timestamp, own map[string]string) map[string]string {
 	rows := map[string]string{}
 	for _, c := range m.commits {
@@ -173,7 +172,8 @@ func applyWrites(rows, wrote map[string]string) {
 	}
 }
 
-// changed reports whether a range, or a point, was written after a timestamp.
+// changed reports whether a name in [start, end), or the name start if end is empty, was written after the timestamp
+// since.
 func (m *model) changed(start, end string, since mvcc.Timestamp) bool {
 	for _, c := range m.commits {
 		for k := range c.wrote {
@@ -207,7 +207,8 @@ func (m *model) snapshot() {
 	m.compare("snapshot", s, m.at(s.Timestamp(), nil), start, end, 0)
 }
 
-// compare scans a range of view and compares it with rows; it may stop early, after limit rows.
+// compare scans a range of view and compares it with rows. At random, it scans in reverse, skips names, or stops
+// after limit rows.
 func (m *model) compare(what string, view table.View, rows map[string]string, start, end string, lock table.Lock) error {
 	reverse := m.rng.IntN(2) == 0
 	limit := 1 + m.rng.IntN(8)
@@ -322,7 +323,8 @@ func (m *model) act(x *modelTx) (ended bool) {
 	return m.over(x, err)
 }
 
-// putRun writes some keys with PutRun, with or without the condition that none of them exists.
+// putRun writes some keys with PutRun. At random, it sets fresh: then PutRun must write nothing if one of the keys
+// exists, and return the first such key.
 func (m *model) putRun(x *modelTx) error {
 	run, v := table.NewRun(0, 0), fmt.Sprint(len(m.log))
 	var keys []string
@@ -367,7 +369,8 @@ func (m *model) putRun(x *modelTx) error {
 	return nil
 }
 
-// wounded checks that only transactions with locks were wounded, or those whose snapshots are older than the kept versions.
+// wounded checks that a transaction that was aborted without a conflict holds locks, or has a snapshot older than the
+// stored versions.
 func (m *model) wounded(x *modelTx, err error) {
 	expired := x.tx.snapshots && x.tx.readAt != 0 && x.tx.readAt < m.m.versions.Horizon()
 	if !x.tx.locksNow && !x.tried && !expired {
@@ -375,7 +378,8 @@ func (m *model) wounded(x *modelTx, err error) {
 	}
 }
 
-// over judges the error of a step.
+// over reports whether a transaction has ended after a step that returned err. It fails the test if err is not
+// expected.
 func (m *model) over(x *modelTx, err error) bool {
 	switch {
 	case err == nil || errors.Is(err, context.Canceled):
@@ -402,7 +406,7 @@ func (m *model) rows(x *modelTx) map[string]string {
 	return m.at(mvcc.Latest, x.own)
 }
 
-// validated reports whether a read is validated at commit.
+// validated reports whether a read with the given lock is validated at commit.
 func (x *modelTx) validated(lock table.Lock) bool {
 	return !x.tx.locksNow && (x.tx.opts.Isolation == Serializable || lock != table.LockShared)
 }
@@ -424,14 +428,15 @@ func (m *model) get(x *modelTx, k string, lock table.Lock) error {
 
 func (m *model) scan(x *modelTx, lock table.Lock) error {
 	start, end := m.bounds()
-	if x.tx.snapshots && x.tx.readAt == 0 { // the model must know the snapshot before it compares
+	if x.tx.snapshots && x.tx.readAt == 0 { // choose the snapshot first, because the model needs its timestamp
 		if err := m.get(x, start, lock); err != nil {
 			return err
 		}
 	}
 	err := m.compare(x.name, x.tx, m.rows(x), start, end, lock)
 	if err == nil && x.validated(lock) {
-		// What the transaction kept of a scan that stopped early is checked by the anomaly scripts.
+		// If the scan stopped early, the transaction validates only a part of the range. The test scripts check which
+		// part.
 		last := x.tx.reads[len(x.tx.reads)-1]
 		x.reads = append(x.reads, modelRead{name([]byte(last.start)), last.end})
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestCallbacksHoldNoMutex: when txn calls a function of its caller, it holds none of the mutexes that the package comment marks "for moments".
-// So the function may call txn again and use mutexes of its own.
+// TestCallbacksHoldNoMutex: when txn calls a function of its caller, it holds none of the mutexes that the package
+// comment marks "for moments". So that function can call txn again and lock mutexes of its own.
 func TestCallbacksHoldNoMutex(t *testing.T) { synctest.Test(t, testCallbacksHoldNoMutex) }
 
 func testCallbacksHoldNoMutex(t *testing.T) {

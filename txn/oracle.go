@@ -17,53 +17,63 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// The oracle chooses the timestamps of commits and of strong reads. It takes both from the clock, so that programs can compare timestamps
-// with their own clocks. It promises:
+// The oracle chooses the timestamps of commits and of strong reads. It takes both from the clock, so that programs
+// can compare timestamps with their own clocks. The oracle promises:
 //
 //  1. No commit gets a timestamp at or below one that was given out or read at: reads are repeatable.
 //  2. A strong read sees every commit that was acknowledged before it began.
 //  3. No read sees a commit that a crash could take back.
 //
-// In a running process, one number ensures (1): last, the newest timestamp that was given out or read at. The next timestamp is above it, even
-// if the clock has gone back. A restart does not know last and cannot trust the clock. So the oracle keeps a bound on disk, ahead of need. No
-// read reads above the bound on disk. A commit above it writes a higher bound in its own batch, since batches may become durable in another
-// order than that of their timestamps. A restart begins at the bound.
+// In a running process, one field ensures (1): last, the newest timestamp that was given out or read at. The next
+// timestamp is above last, even if the clock has gone back. A restarted process does not know last and cannot trust
+// the clock. So the oracle stores a bound on disk that is at or above all timestamps in use: no read reads above the
+// bound, and a commit above it writes a higher bound in its own batch. (It cannot rely on another commit's batch,
+// because batches may become durable in another order than that of their timestamps.) After a restart, timestamps
+// begin at the bound.
 //
-// The watermark, visible, ensures (2) and (3): every commit at or below it is durable, and by (1) no later commit gets a timestamp there.
-// Commits move it in the order of their timestamps. A strong read first moves it as near to the clock as it can without waiting: to just below
-// the oldest commit in flight, and not above the bound. So two reads have different timestamps if the clock has gone on between them.
+// The watermark, visible, ensures (2) and (3): every commit at or below it is durable, and by (1) no later commit
+// gets a timestamp there. Commits move the watermark in the order of their timestamps. A strong read first moves it
+// as near to the clock as it can without waiting: to just below the oldest commit in flight, and not above the bound.
+// So two reads have different timestamps if the clock has gone on between them.
 //
-// To move the bound costs a synced write. Commits write anyway, so one that comes near the bound writes the next. When a read comes near the
-// bound, a goroutine moves it in the background, and the read goes on below the old one. That makes one small write a second while reads come,
-// and none in an idle database. The first read after a pause finds the bound in the past. It waits for one sync, because its timestamp would
-// otherwise be more than freshness old, and might even be older than the versions that are kept.
+// To move the bound costs a synced write. Commits write anyway, so a commit that comes near the bound writes the next
+// bound. When a read comes near the bound, a goroutine moves the bound in the background, and the read uses a
+// timestamp below the old bound. That makes one small write a second while reads come, and none in an idle database.
+// The first read after a pause finds the bound in the past. It waits for one sync. Otherwise its timestamp would be
+// more than freshness old, and might even be older than the oldest versions that are still stored.
 //
-// The nearer the bound, the more often it is written. The farther the bound, the farther ahead of the clock are the first timestamps after a crash,
-// for a restart does not know how much of the reservation was used. Neither commits nor reads wait for the clock then, but a client that
-// commits and reads at a timestamp of its own clock at once would miss its commit. A second and a quarter keeps both small, and the restart
-// itself takes a part of it. A store that is closed in order gives the rest back. A copy of the store's files holds the bound of its moment, which
-// is enough, as it holds no commit above.
+// How far ahead of the clock should the bound be? If it is near, it is written often. If it is far, the first
+// timestamps after a crash are far ahead of the clock, because a restarted process does not know which timestamps
+// below the bound were used. Neither commits nor reads wait for the clock then, but a client that commits, and at
+// once reads at a timestamp of its own clock, would miss its commit. 1.25 seconds keep both costs small, and the
+// restart itself takes a part of that time. Oracle.Close lowers the bound to the newest timestamp in use, so the next
+// start is not ahead of the clock. A backup of the store's files holds the bound of the moment when it was made. That
+// suffices, because it holds no commit above that bound.
 const (
-	// reservation is how far ahead of need timestamps are reserved. It is also how far, after a crash, the first
-	// timestamps may be ahead of the clock.
+	// reservation is the distance from the newest timestamp to a new bound. So it is also how far, after a crash, the
+	// first timestamps may be ahead of the clock.
 	reservation = mvcc.Timestamp(1250 * time.Millisecond / time.Microsecond)
-	// renewal is the rest of the reservation below which more is reserved. It leaves time for a sync on a busy disk.
+	// renewal is how near a timestamp may come to the bound before the bound is moved up. It is long enough for a
+	// sync on a busy disk.
 	renewal = mvcc.Timestamp(250 * time.Millisecond / time.Microsecond)
-	// freshness is the greatest age of a strong read's timestamp. The read waits for a newer one rather than exceed it.
+	// freshness is the greatest age of a strong read's timestamp. If the timestamp would be older, the read waits for
+	// a newer one.
 	freshness = mvcc.Timestamp(time.Second / time.Microsecond)
-	// staleAfter takes the place of freshness while a commit is in flight, since the read would have to wait for that commit.
+	// staleAfter takes the place of freshness while a commit is in flight, because the read would have to wait for
+	// that commit.
 	staleAfter = mvcc.Timestamp(time.Minute / time.Microsecond)
-	// clockPoll is the longest sleep between two looks at the clock, for a read at a timestamp in the future.
+	// clockPoll is the interval at which a read at a timestamp in the future looks at the clock.
 	clockPoll = 20 * time.Millisecond
 )
 
-// Oracle gives out commit timestamps and says which reads may see them. A store
-// has one, which all its databases share.
+// Oracle gives out commit timestamps and says which reads may see them. A store has one Oracle, which all databases
+// of the store share.
 //
 // Invariants:
-//   - Timestamps rise strictly, also over restarts and when the clock goes back: every timestamp that was given out or
-//     read at is at or below a bound that was durable before, or that is part of the same batch; a restart begins above it.
-//   - Every commit at or below visible is durable and applied, and no other will ever be at or below it.
+//   - Timestamps rise strictly, also over restarts and when the clock goes back. Every timestamp that was given out or
+//     read at is at or below a bound that was durable before, or that is in the batch of the same commit. A restart
+//     begins above the bound.
+//   - Every commit at or below visible is durable and applied, and no later commit gets a timestamp there.
 //   - visible only moves over commits in the order of their timestamps.
 type Oracle struct {
 	store kv.Store
@@ -73,7 +83,7 @@ type Oracle struct {
 	durable  atomic.Int64 // the bound that is on disk
 	inFlight atomic.Int32 // length of pending
 
-	reserving sync.Mutex // held while extend writes a bound; commits write theirs without it
+	reserving sync.Mutex // held while extend writes a bound; commits write bounds without it
 
 	mu      sync.Mutex
 	last    mvcc.Timestamp   // the newest timestamp given out or read at; later ones are above it
@@ -88,7 +98,7 @@ type Oracle struct {
 type pendingCommit struct {
 	ts    mvcc.Timestamp
 	bound mvcc.Timestamp // the bound that its batch must write, or 0
-	old   mvcc.Timestamp // the bound on disk that its batch deletes
+	old   mvcc.Timestamp // an older bound on disk, which its batch deletes
 	done  bool           // applied and durable, or abandoned
 	gone  bool           // visible has passed ts
 	wake  chan struct{}  // closed when gone, or when the store fails; nil if no goroutine waits
@@ -107,12 +117,12 @@ func NewOracle(store kv.Store, clock func() time.Time) (*Oracle, error) {
 	return o, nil
 }
 
-// Close waits for commits in flight and gives back the timestamps that are
-// reserved but not used, so that a restart does not begin ahead of the clock.
-// Later commits fail. When it returns, the oracle does not use the store any more.
+// Close waits for commits in flight. Then it lowers the bound on disk to the newest timestamp in use, so that a
+// restart does not begin ahead of the clock. Later commits fail. When Close has returned, the oracle does not use the
+// store any more.
 func (o *Oracle) Close() error {
 	waitErr := o.awaitCommits(context.Background(), o.newest())
-	o.reserving.Lock() // waits for a renewal that is writing; a later one finds the oracle closed or failed
+	o.reserving.Lock() // waits for a renewal that is writing; a renewal that begins later finds o.failed set
 	defer o.reserving.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -135,14 +145,16 @@ func (o *Oracle) Close() error {
 
 var errClosed = errors.New("store is closing")
 
-// Visible returns the watermark: all commits at or below it are durable and visible, and no other will join them.
+// Visible returns the watermark: all commits at or below it are durable and visible, and no later commit gets such a
+// timestamp.
 func (o *Oracle) Visible() mvcc.Timestamp { return mvcc.Timestamp(o.visible.Load()) }
 
-// Now returns the clock's time, or the watermark if that is ahead. Staleness is counted from it.
+// Now returns the clock's time, or the watermark if the watermark is ahead. The staleness of a read is subtracted
+// from Now.
 func (o *Oracle) Now() mvcc.Timestamp { return max(mvcc.TimestampOf(o.clock()), o.Visible()) }
 
-// Strong returns a timestamp at or above every commit that was acknowledged before the call. It is ahead of the clock only if commits are: the
-// clock has gone back, or the server has started after a crash.
+// Strong returns a timestamp at or above every commit that was acknowledged before the call. The result is ahead of
+// the clock only if commits are ahead, because the clock has gone back or the server has started after a crash.
 func (o *Oracle) Strong(ctx context.Context) (mvcc.Timestamp, error) {
 	now := mvcc.TimestampOf(o.clock())
 	visible := o.Visible()
@@ -156,7 +168,7 @@ func (o *Oracle) Strong(ctx context.Context) (mvcc.Timestamp, error) {
 			}
 			o.last = max(o.last, at)
 			o.show(at)
-			if now-o.Visible() < freshness { // otherwise the read reserves for itself
+			if now-o.Visible() < freshness { // if visible is older, CloseAt below moves the bound instead
 				o.renew(now)
 			}
 		}
@@ -167,28 +179,29 @@ func (o *Oracle) Strong(ctx context.Context) (mvcc.Timestamp, error) {
 	if age < freshness || (age < staleAfter && o.inFlight.Load() > 0) {
 		return visible, nil
 	}
-	// A full disk takes no newer timestamp. It takes no commit either, so nothing newer was acknowledged.
+	// On a full disk the bound cannot be moved, so the result stays older. It misses nothing: a full disk takes no
+	// commits either.
 	if err := o.CloseAt(ctx, now); err != nil && !errors.Is(err, kv.ErrRefused) {
 		return 0, err
 	}
 	return o.Visible(), nil
 }
 
-// renew reserves more timestamps in the background if few are left. mu is held.
+// renew moves the bound in the background if now is near it. The caller holds mu.
 func (o *Oracle) renew(now mvcc.Timestamp) {
 	if o.renewing || now+renewal <= mvcc.Timestamp(o.durable.Load()) {
 		return
 	}
 	o.renewing = true
 	go func() {
-		_ = o.extend(now+renewal, now+reservation) // a read that lacks the reservation extends it itself, and gets the error
+		_ = o.extend(now+renewal, now+reservation) // a read that lacks the bound calls extend itself, and gets the error
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.renewing = false
 	}()
 }
 
-// WaitFor waits for the clock to get to a timestamp, then closes it as CloseAt does.
+// WaitFor waits for the clock to get to a timestamp, and then does what CloseAt does.
 func (o *Oracle) WaitFor(ctx context.Context, at mvcc.Timestamp) error {
 	if at <= o.Visible() {
 		return nil
@@ -199,10 +212,9 @@ func (o *Oracle) WaitFor(ctx context.Context, at mvcc.Timestamp) error {
 	return o.CloseAt(ctx, at)
 }
 
-// CloseAt closes a timestamp that the clock has shown: when it returns, every
-// commit at or below at is visible and no later one will get such a timestamp.
-// It waits for commits in flight. It does not wait for the clock, which may have
-// gone back since.
+// CloseAt closes a timestamp that the clock has shown: when CloseAt returns, every commit at or below at is visible,
+// and no later commit will get such a timestamp. CloseAt waits for commits in flight. It does not wait for the clock,
+// which may have gone back since.
 func (o *Oracle) CloseAt(ctx context.Context, at mvcc.Timestamp) error {
 	if at <= o.Visible() {
 		return nil
@@ -219,7 +231,7 @@ func (o *Oracle) CloseAt(ctx context.Context, at mvcc.Timestamp) error {
 	return o.awaitCommits(ctx, at)
 }
 
-// awaitClock waits for the clock, or for timestamps given out ahead of it, to get to at.
+// awaitClock waits until the clock, or the newest timestamp given out, has reached at.
 func (o *Oracle) awaitClock(ctx context.Context, at mvcc.Timestamp) error {
 	defer cpu.Waiting(ctx)()
 	for {
@@ -243,7 +255,8 @@ func (o *Oracle) newest() mvcc.Timestamp {
 	return o.last
 }
 
-// awaitCommits waits until no commit at or below at is in flight, then lets visible reach at. at is at or below last.
+// awaitCommits waits until no commit at or below at is in flight, and then moves visible to at. The caller makes sure
+// that at is not above last.
 func (o *Oracle) awaitCommits(ctx context.Context, at mvcc.Timestamp) error {
 	for {
 		o.mu.Lock()
@@ -274,15 +287,15 @@ func (f *pendingCommit) waiter() chan struct{} {
 	return f.wake
 }
 
-// show moves visible forward to at, or to the durable bound if at is above it: an abandoned commit may have such a timestamp. The caller
-// holds mu, so visible never goes back.
+// show moves visible forward to at, or to the durable bound if at is above it. (at can be above the bound, because it
+// may be the timestamp of an abandoned commit.) The caller holds mu, so visible never goes back.
 func (o *Oracle) show(at mvcc.Timestamp) {
 	if at = min(at, mvcc.Timestamp(o.durable.Load())); at > o.Visible() {
 		o.visible.Store(int64(at))
 	}
 }
 
-// begin gives out the next timestamp. The caller must finish the commit.
+// begin gives out the next timestamp, as a pending commit. The caller must call finish or abandon.
 func (o *Oracle) begin() (*pendingCommit, error) {
 	now := mvcc.TimestampOf(o.clock())
 	o.mu.Lock()
@@ -292,8 +305,9 @@ func (o *Oracle) begin() (*pendingCommit, error) {
 	}
 	o.last = max(o.last+1, now)
 	f := &pendingCommit{ts: o.last}
-	// Every batch above the durable bound writes a bound of its own, for it may become durable without the others. A batch near the claimed
-	// bound writes the next one, so that few batches are above the durable bound.
+	// Every batch above the durable bound writes a bound of its own, because it may become durable before any other
+	// batch that writes a bound. A batch near the claimed bound claims the next bound early, so that few batches are
+	// above the durable bound.
 	durable := mvcc.Timestamp(o.durable.Load())
 	near := f.ts+renewal > o.claimed
 	if near {
@@ -307,8 +321,8 @@ func (o *Oracle) begin() (*pendingCommit, error) {
 	return f, nil
 }
 
-// commitAt gives fn a timestamp and a function that commits one batch at it. It returns when the timestamp is visible. If fn fails, it has
-// committed nothing, or the commit has failed.
+// commitAt gives fn a timestamp and a function that commits one batch at that timestamp. commitAt returns when the
+// timestamp is visible. If fn returns an error, it has committed nothing, or its commit has failed.
 func (o *Oracle) commitAt(fn func(ts mvcc.Timestamp, commit func(kv.Batch) error) error) (err error) {
 	f, err := o.begin()
 	if err != nil {
@@ -316,7 +330,7 @@ func (o *Oracle) commitAt(fn func(ts mvcc.Timestamp, commit func(kv.Batch) error
 	}
 	var written bool
 	var committed error
-	defer func() { // also if fn panics: it must not hold up every commit of the store
+	defer func() { // also if fn panics, because a commit that stays pending would hold up every later commit
 		finish := o.abandon
 		if written {
 			finish = func(f *pendingCommit) error { return o.finish(f, committed) }
@@ -333,11 +347,11 @@ func (o *Oracle) commitAt(fn func(ts mvcc.Timestamp, commit func(kv.Batch) error
 	})
 }
 
-// errCut is the error of a commit that panicked, so that it did not return one.
+// errCut is the result of a commit that did not return one, because it panicked.
 var errCut = errors.New("the commit was cut short")
 
-// Begin implements changestream.Oracle. When the caller finishes the commit, it must not hold a mutex that other commits wait for. It may hold one
-// when it calls Begin.
+// Begin implements changestream.Oracle. The caller may hold mutexes when it calls Begin. When it finishes the commit,
+// it must not hold a mutex that other commits wait for.
 func (o *Oracle) Begin(b kv.Batch) (mvcc.Timestamp, changestream.PendingCommit, error) {
 	f, err := o.begin()
 	if err != nil {
@@ -361,11 +375,11 @@ func (o *Oracle) abandon(f *pendingCommit) error {
 	return o.finish(f, nil)
 }
 
-// finish ends a pending commit. err is the result of Commit of its batch. finish returns when the commit is visible, so it waits for all commits with lower
-// timestamps.
+// finish ends a pending commit. err is the result of committing its batch. finish returns when the commit is visible,
+// so it waits for all commits with lower timestamps.
 //
-// If the store has refused the batch, nothing of it was written. If the store failed, it is unknown what it kept. Then no commit becomes visible
-// any more, and every later one fails.
+// If the store has refused the batch, it has written nothing, and finish abandons the commit. After any other error
+// it is unknown what the store has written. Then no commit becomes visible any more, and every later commit fails.
 func (o *Oracle) finish(f *pendingCommit, err error) error {
 	if errors.Is(err, kv.ErrRefused) {
 		return cmp.Or(o.abandon(f), err)
@@ -388,7 +402,7 @@ func (o *Oracle) finish(f *pendingCommit, err error) error {
 	if f.bound > mvcc.Timestamp(o.durable.Load()) {
 		o.durable.Store(int64(f.bound))
 	}
-	// visible moves past the commits that are done, up to the first one that is not.
+	// visible moves past the commits that are done, up to the first commit that is not done.
 	n := 0
 	for ; n < len(o.pending) && o.pending[n].done; n++ {
 		p := o.pending[n]
@@ -418,8 +432,8 @@ func (o *Oracle) finish(f *pendingCommit, err error) error {
 	return nil
 }
 
-// The bound is stored as the key of a record without a value, in space 0. There may be several such keys, since batches may be applied in
-// another order than that of their timestamps. The highest one counts.
+// The bound is stored as the key of a record without a value, in space 0. There may be several such keys, because
+// batches may be applied in another order than that of their timestamps. Then the highest bound counts.
 const boundName = "txn/bound/"
 
 func boundKey(bound mvcc.Timestamp) []byte {
@@ -427,7 +441,7 @@ func boundKey(bound mvcc.Timestamp) []byte {
 	return append(binary.BigEndian.AppendUint64(key, uint64(bound)), 0)
 }
 
-// putReservation adds the reservation of a pending commit to its batch.
+// putReservation adds the bound that a pending commit must write, if any, to its batch.
 func (f *pendingCommit) putReservation(b kv.Batch) error {
 	if f.bound == 0 {
 		return nil
@@ -444,8 +458,9 @@ func putBound(b kv.Batch, bound, old mvcc.Timestamp) error {
 	return b.Put(boundKey(bound), nil)
 }
 
-// extend moves the durable bound to at least to, unless it is at or above need already. If a commit is writing a bound that is high enough,
-// extend writes the same one. Two different bounds would leave one behind, since each batch deletes only the bound that was durable.
+// extend moves the durable bound to at least to, unless the bound is at or above need already. If a commit is writing
+// a bound that is high enough, extend writes the same bound. If it wrote another one, the lower of the two would stay
+// on disk, because each batch deletes only the bound that was durable before.
 func (o *Oracle) extend(need, to mvcc.Timestamp) error {
 	o.reserving.Lock()
 	defer o.reserving.Unlock()
@@ -476,7 +491,7 @@ func (o *Oracle) extend(need, to mvcc.Timestamp) error {
 	return nil
 }
 
-// readBound returns the highest bound of the store and deletes the others.
+// readBound returns the highest bound in the store and deletes all lower ones.
 func (o *Oracle) readBound() (bound mvcc.Timestamp, err error) {
 	lower, upper := boundKey(0), boundKey(-1)
 	it, err := o.store.NewIter(lower, upper)
@@ -498,7 +513,7 @@ func (o *Oracle) readBound() (bound mvcc.Timestamp, err error) {
 	if err := b.DeleteRange(lower, boundKey(bound)); err != nil {
 		return 0, err
 	}
-	if err := b.CommitNoSync(); err != nil && !errors.Is(err, kv.ErrRefused) { // the next start deletes them
+	if err := b.CommitNoSync(); err != nil && !errors.Is(err, kv.ErrRefused) { // if refused: the next start deletes them
 		return 0, err
 	}
 	return bound, nil

@@ -27,7 +27,7 @@ func strongAt(t *testing.T, m *Manager) mvcc.Timestamp {
 	return s.Timestamp()
 }
 
-// bounds counts the bounds that a store has.
+// bounds returns how many bounds of the oracle a store holds.
 func bounds(t *testing.T, store kv.Store) (n int) {
 	t.Helper()
 	it, err := store.NewIter(boundKey(0), boundKey(-1))
@@ -44,7 +44,7 @@ func bounds(t *testing.T, store kv.Store) (n int) {
 	return n
 }
 
-// syncedStore counts commits that are synced, and refuses them while it is full.
+// syncedStore counts synced commits, and refuses commits while full is true.
 type syncedStore struct {
 	kv.Store
 	syncs atomic.Int64
@@ -73,8 +73,8 @@ func newSynced(t *testing.T) (*Manager, *syncedStore, *fakeClock) {
 	return newManager(t, s, clock.now), s, clock
 }
 
-// TestStrongReadsFollowClock: without commits, each strong read has the clock's time, and no two have the same. The store is synced once a
-// second while reads come, and not at all while none do.
+// TestStrongReadsFollowClock: without commits, each strong read has the clock's time, and no two reads have the same
+// timestamp. The store is synced once a second while reads come, and not at all while there are none.
 func TestStrongReadsFollowClock(t *testing.T) { synctest.Test(t, testStrongReadsFollowClock) }
 
 func testStrongReadsFollowClock(t *testing.T) {
@@ -86,7 +86,7 @@ func testStrongReadsFollowClock(t *testing.T) {
 			if at, now := strongAt(t, m), mvcc.TimestampOf(clock.now()); at != now {
 				t.Fatalf("strong read at %d, the clock is at %d", at, now)
 			}
-			synctest.Wait() // for the background
+			synctest.Wait() // until the background goroutine has moved the bound
 		}
 		if n := s.syncs.Load() - before; n > seconds+1 {
 			t.Errorf("%d reservations in %d seconds of reads", n, seconds)
@@ -104,8 +104,8 @@ func testStrongReadsFollowClock(t *testing.T) {
 	}
 }
 
-// TestStrongReadsDoNotWait: strong reads wait neither for the sync of a reservation nor for commits in flight, as long as the timestamp that they can
-// get at once is fresh. No commit gets a timestamp below one that was read at.
+// TestStrongReadsDoNotWait: a strong read waits neither for the sync of a bound nor for commits in flight, if the
+// timestamp that it can get at once is fresh. No commit gets a timestamp below one that was read at.
 func TestStrongReadsDoNotWait(t *testing.T) { synctest.Test(t, testStrongReadsDoNotWait) }
 
 func testStrongReadsDoNotWait(t *testing.T) {
@@ -129,13 +129,13 @@ func testStrongReadsDoNotWait(t *testing.T) {
 
 	clock.advance(bound.Time().Sub(clock.now()) - time.Millisecond)
 	before := strongAt(t, m)
-	renewal := <-s.arrived // is being synced
+	renewal := <-s.arrived // the sync of the new bound has begun
 	clock.advance(100 * time.Millisecond)
 	read := strongAt(t, m)
 	if read <= before || read > bound {
 		t.Errorf("strong read at %d after one at %d, with timestamps reserved up to %d", read, before, bound)
 	}
-	clock.advance(time.Second) // what is reserved is too old now, so this read waits
+	clock.advance(time.Second) // timestamps below the old bound are too old now, so the next read waits
 	waiting := beside(func() (mvcc.Timestamp, error) {
 		s, err := m.Snapshot(context.Background(), Bound{})
 		return s.Timestamp(), err
@@ -158,7 +158,8 @@ func testStrongReadsDoNotWait(t *testing.T) {
 	}
 }
 
-// TestReserveBesideCommit: when a commit and a read move the bound at once, one bound is left.
+// TestReserveBesideCommit: when a commit and a read move the bound at the same time, the store has one bound
+// afterwards.
 func TestReserveBesideCommit(t *testing.T) { synctest.Test(t, testReserveBesideCommit) }
 
 func testReserveBesideCommit(t *testing.T) {
@@ -182,8 +183,8 @@ func testReserveBesideCommit(t *testing.T) {
 	}
 }
 
-// TestStrongReadsOnFullDisk: while no timestamps can be reserved, strong reads see all acknowledged commits, at timestamps up to the bound. They
-// follow the clock again once there is room.
+// TestStrongReadsOnFullDisk: while the bound cannot be moved, strong reads see all acknowledged commits, at
+// timestamps up to the bound. Their timestamps follow the clock again once the disk has room.
 func TestStrongReadsOnFullDisk(t *testing.T) { synctest.Test(t, testStrongReadsOnFullDisk) }
 
 func testStrongReadsOnFullDisk(t *testing.T) {
@@ -208,7 +209,8 @@ func testStrongReadsOnFullDisk(t *testing.T) {
 	}
 }
 
-// TestCloseDuringRenewal: Close waits for a reservation that is being synced, gives it back, and leaves nothing behind that uses the store.
+// TestCloseDuringRenewal: Close waits until a bound that is being synced is written, then lowers the bound again.
+// Afterwards no goroutine of the oracle uses the store.
 func TestCloseDuringRenewal(t *testing.T) { synctest.Test(t, testCloseDuringRenewal) }
 
 func testCloseDuringRenewal(t *testing.T) {
@@ -225,7 +227,7 @@ func testCloseDuringRenewal(t *testing.T) {
 		}
 		return 0, err
 	})
-	for range 10_000 { // lets a Close that does not wait return
+	for range 10_000 { // if Close does not wait, it returns here
 		runtime.Gosched()
 	}
 	synced.Store(true)
@@ -233,7 +235,7 @@ func testCloseDuringRenewal(t *testing.T) {
 	if o := await(t, closed); o.err != nil {
 		t.Fatal(o.err)
 	}
-	s.open = false // what comes now waits for ever, and the test ends with a deadlock
+	s.open = false // a later use of the store waits for ever, so that the test ends with a deadlock
 	clock.advance(500 * time.Millisecond)
 	if at := strongAt(t, m); at != read {
 		t.Errorf("strong read at %d after Close, %d before", at, read)
@@ -248,16 +250,17 @@ func testCloseDuringRenewal(t *testing.T) {
 	}
 }
 
-// TestStrongReadsBeforeCrash reads a database without commits, and stops the machine again and again, before writes to the file system and after
-// reads. Each time a random part of the unsynced data is lost. After the restart, commits get timestamps above those of all strong reads before
-// the crash, and strong reads get none below them, whatever the clock shows.
+// TestStrongReadsBeforeCrash reads a database without commits, and crashes the machine many times, before writes to
+// the file system and after reads. Each crash loses a random part of the unsynced data. After the restart, commits
+// get timestamps above those of all strong reads before the crash, and strong reads get timestamps at or above them,
+// whatever the clock shows.
 func TestStrongReadsBeforeCrash(t *testing.T) {
 	var points atomic.Int64
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		mem, clock := vfs.NewCrashableMem(), new(fakeClock)
 		clock.micros.Store(10_000_000_000)
-		var read atomic.Int64 // the newest timestamp that a read had
+		var read atomic.Int64 // the newest timestamp of a strong read
 		crash := func(rng *rand.Rand) {
 			floor := mvcc.Timestamp(read.Load())
 			rest := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
@@ -270,7 +273,7 @@ func TestStrongReadsBeforeCrash(t *testing.T) {
 		var writes atomic.Uint64
 		store := openStore(t, errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
-				crash(rand.New(rand.NewPCG(seed, writes.Add(1)))) // also of renewals, beside the reads
+				crash(rand.New(rand.NewPCG(seed, writes.Add(1)))) // some writes move the bound
 			}
 			return nil
 		})), "data")
@@ -287,7 +290,7 @@ func TestStrongReadsBeforeCrash(t *testing.T) {
 	t.Logf("%d crash points", points.Load())
 }
 
-// startAbove opens a store, and fails unless it commits above floor, and strong reads are not below.
+// startAbove opens a store. It returns an error unless a strong read is at or above floor, and a commit above both.
 func startAbove(fs vfs.FS, clock func() time.Time, floor mvcc.Timestamp) error {
 	store, err := pebble.Open("data", fs)
 	if err != nil {

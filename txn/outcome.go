@@ -10,20 +10,21 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// OutcomeLife is the least time for which the outcome of a commit is kept, for a client that did not get the reply and asks again.
+// OutcomeLife is how long the outcome of a commit is stored at least, so that a client that did not get the reply can
+// ask again.
 const OutcomeLife = time.Hour
 
-// A ClientID names a transaction to its client, also after a restart of the server. It is unique in the store. A transaction that no client
-// can name has the zero ClientID, and its outcome is not kept.
+// A ClientID names a transaction to its client, also after a restart of the server. It is unique in the store. If no
+// client can name a transaction, its ClientID is zero, and its outcome is not stored.
 type ClientID struct {
-	Start  uint32 // number of the server start that made the id; see database.Identity
-	Number uint64 // Manager.Now when the transaction began, or more if several began in one microsecond
+	Start  uint32 // number of the server start in which the id was made; see database.Identity
+	Number uint64 // Manager.Now in microseconds when the transaction began, or more if several began in one microsecond
 }
 
 // An Outcome is the stored result of a commit.
 type Outcome struct {
 	Timestamp mvcc.Timestamp
-	Mutations int64 // as commit_stats counts them
+	Mutations int64 // the count that commit_stats reports
 	Isolation Isolation
 }
 
@@ -32,8 +33,9 @@ type Outcome struct {
 //	key    space 0 (4 bytes) | txn/outcome/ | period (4) | start (4) | number (8) | 00
 //	value  timestamp (8 bytes) | isolation (1) | mutations, uvarint
 //
-// The period is that of the commit timestamp, or of the transaction's begin if the clock has gone back since. One range deletion deletes the
-// records of a period. A look-up, which is rare, tries every period that is kept.
+// The period is the period of 10 minutes in which the commit timestamp lies, or the transaction's begin if the clock
+// has gone back since. One range deletion deletes all records of a period. A look-up, which is rare, tries every
+// period since OutcomeLife ago.
 const (
 	outcomeName   = "txn/outcome/"
 	outcomePeriod = mvcc.Timestamp(10 * time.Minute / time.Microsecond)
@@ -41,7 +43,7 @@ const (
 
 func periodOf(ts mvcc.Timestamp) uint32 { return uint32(ts / outcomePeriod) }
 
-// Began returns when the transaction began, or a little later.
+// Began returns the timestamp at which the transaction began, or a little later.
 func (id ClientID) Began() mvcc.Timestamp { return mvcc.Timestamp(id.Number) }
 
 // outcomePrefix returns the common prefix of the keys of a period's outcomes.
@@ -50,8 +52,8 @@ func outcomePrefix(period uint32) []byte {
 	return binary.BigEndian.AppendUint32(key, period)
 }
 
-// outcomeBound returns a bound before all outcomes of a period and after those of the period before. It ends in 00 like all keys without a
-// version, since the store takes a last byte of 09 for the mark of a version.
+// outcomeBound returns a key before all outcomes of a period and after those of the period before. The key ends in 00
+// like all keys without a version: the store takes a last byte of 09 for the mark of a version.
 func outcomeBound(period uint32) []byte { return append(outcomePrefix(period), 0) }
 
 func outcomeKey(period uint32, id ClientID) []byte {
@@ -66,8 +68,9 @@ func putOutcome(b kv.Batch, id ClientID, o Outcome) error {
 	return b.Put(outcomeKey(periodOf(max(o.Timestamp, id.Began())), id), binary.AppendUvarint(val, uint64(o.Mutations)))
 }
 
-// Outcome returns the outcome of a transaction of any database of the store. ok is false if none is stored: the transaction is open, has ended
-// without a commit, or had nothing to write. If Outlived returns true, the outcome may also have been deleted.
+// Outcome returns the outcome of a transaction of any database of the store. ok is false if no outcome is stored: the
+// transaction is open, has ended without a commit, or had nothing to write. If Expired is true for id, the outcome
+// may also have been deleted.
 func (m *Manager) Outcome(id ClientID) (outcome Outcome, ok bool, err error) {
 	newest := periodOf(max(m.oracle.Now(), id.Began()))
 	for period := m.oracle.oldestPeriod(); period <= newest && !ok && err == nil; period++ {
@@ -79,7 +82,7 @@ func (m *Manager) Outcome(id ClientID) (outcome Outcome, ok bool, err error) {
 // Expired reports whether a transaction began so long ago that the outcome of its commit may have been deleted.
 func (m *Manager) Expired(id ClientID) bool { return id.Began() < m.oracle.outcomesFrom() }
 
-// outcomesFrom returns the time since which all outcomes are kept.
+// outcomesFrom returns the oldest timestamp from which on all outcomes are stored.
 func (o *Oracle) outcomesFrom() mvcc.Timestamp {
 	return max(o.Now()-mvcc.Timestamp(OutcomeLife.Microseconds()), 0)
 }
@@ -107,7 +110,8 @@ func (o *Oracle) outcomeIn(period uint32, id ClientID) (outcome Outcome, ok bool
 	return Outcome{mvcc.Timestamp(binary.BigEndian.Uint64(val)), int64(mutations), Isolation(val[8])}, true, nil
 }
 
-// ForgetOutcomes deletes the outcomes of periods older than OutcomeLife. It does not sync, since the deletion can be repeated.
+// ForgetOutcomes deletes the outcomes of all periods that ended more than OutcomeLife ago. It does not sync: if a
+// crash undoes the deletion, the next call repeats it.
 func (o *Oracle) ForgetOutcomes() error {
 	lower, upper := outcomeBound(0), outcomeBound(o.oldestPeriod())
 	it, err := o.store.NewIter(lower, upper)

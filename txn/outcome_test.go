@@ -15,8 +15,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestOutcomes: the outcome of a commit is found while it is kept, also if the transaction was open for long or the clock has gone back. It is
-// deleted afterwards, with few deletions. A transaction without writes, or without a ClientID, has no outcome.
+// TestOutcomes: the outcome of a commit is found for OutcomeLife, also if the transaction was open for long or the
+// clock has gone back. Later it is deleted. A transaction without writes, or without a ClientID, has no outcome.
 func TestOutcomes(t *testing.T) {
 	store, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {
@@ -85,7 +85,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestOutcomeBounds: the store must not take a bound for a version. It would, if the bound ended in a byte of the period that is 09.
+// TestOutcomeBounds: the bounds of periods separate their outcomes, and no bound ends in 09, because the store would
+// take that byte for the mark of a version.
 func TestOutcomeBounds(t *testing.T) {
 	for period := range uint32(256) {
 		bound := outcomeBound(period)
@@ -96,7 +97,7 @@ func TestOutcomeBounds(t *testing.T) {
 	}
 }
 
-// outcomesIn reads the timestamps of all outcomes that a store holds.
+// outcomesIn reads all outcomes that a store holds, and returns their commit timestamps by ClientID.
 func outcomesIn(store kv.Store) (map[ClientID]mvcc.Timestamp, error) {
 	lower, upper := outcomeBound(0), outcomeBound(1<<32-1)
 	it, err := store.NewIter(lower, upper)

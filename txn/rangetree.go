@@ -1,8 +1,7 @@
 package txn
 
-// rangeTree holds the requests for ranges, granted or waiting, ordered by start.
-// It is a treap. Each node has the greatest end in its subtree, so that finding
-// the k requests that overlap a range costs O(log n + k).
+// rangeTree holds the requests for ranges, granted or waiting, ordered by start. It is a treap. Each node stores the
+// greatest end in its subtree, so finding the k requests that overlap a range costs O(log n + k).
 type rangeTree struct {
 	root *rangeNode
 	seed uint64
@@ -37,7 +36,7 @@ func (n *rangeNode) each(r *request, f func(*request) bool) bool {
 	if !n.left.each(r, f) {
 		return false
 	}
-	// Everything from here to the right starts at or after n.
+	// All ranges in the right subtree start at or after n's start.
 	if n.r.start > r.start && (r.isPoint() || n.r.start >= r.end) {
 		return true
 	}
@@ -48,19 +47,19 @@ func (n *rangeNode) each(r *request, f func(*request) bool) bool {
 }
 
 func (t *rangeTree) insert(r *request) {
-	t.seed = t.seed*6364136223846793005 + 1442695040888963407 // Knuth's MMIX generator: priorities need only be spread
+	t.seed = t.seed*6364136223846793005 + 1442695040888963407 // Knuth's MMIX generator
 	left, right := split(t.root, r.start)
 	n := &rangeNode{r: r, priority: t.seed}
 	n.update()
 	t.root = join(join(left, n), right)
 }
 
-// split divides a tree into the requests that start before start, and the others.
+// split divides a tree into left, the requests that start before start, and right, all that start at or after it.
 func split(n *rangeNode, start string) (left, right *rangeNode) {
 	if n == nil {
 		return nil, nil
 	}
-	if n.r.start < start { // requests with equal starts may lie on either side of each other
+	if n.r.start < start { // a request with the same start may be in either subtree of a node
 		n.right, right = split(n.right, start)
 		left = n
 	} else {
@@ -71,7 +70,7 @@ func split(n *rangeNode, start string) (left, right *rangeNode) {
 	return left, right
 }
 
-// join is the inverse of split: no request in left starts after one in right.
+// join merges two trees into one. No request in left starts after one in right.
 func join(left, right *rangeNode) *rangeNode {
 	switch {
 	case left == nil:
@@ -89,7 +88,7 @@ func join(left, right *rangeNode) *rangeNode {
 	}
 }
 
-// extend extends r, which is in the tree, by an adjacent range on either side.
+// extend enlarges the range of r, a request in the tree, by the adjacent range of by.
 func (t *rangeTree) extend(r, by *request) {
 	if by.start == r.end {
 		r.end = by.end
@@ -101,13 +100,14 @@ func (t *rangeTree) extend(r, by *request) {
 	t.insert(r)
 }
 
-// raise updates maxEnd of the nodes on the path to r, whose end has gone up. It reports whether it found r below n.
+// raise updates maxEnd of the nodes on the path from n to r, whose end has grown. It reports whether it found r in
+// the subtree of n.
 func (n *rangeNode) raise(r *request) (found bool) {
 	if n == nil {
 		return false
 	}
 	found = n.r == r ||
-		n.r.start >= r.start && n.left.raise(r) || // requests with r's start may lie on either side of each other
+		n.r.start >= r.start && n.left.raise(r) || // a request with r's start may be in either subtree
 		n.r.start <= r.start && n.right.raise(r)
 	if found {
 		n.maxEnd = max(n.maxEnd, r.end)
@@ -124,7 +124,7 @@ func (n *rangeNode) remove(r *request) (rest *rangeNode, found bool) {
 	if n.r == r {
 		return join(n.left, n.right), true
 	}
-	// Requests with r's start may lie on either side of each other.
+	// A request with r's start may be in either subtree of n.
 	if n.r.start >= r.start {
 		if n.left, found = n.left.remove(r); found {
 			n.update()

@@ -11,15 +11,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Request is a table.Writer on a transaction for one goroutine. A value that Get returns is valid until the next Get.
+// Request is a table.Writer on a transaction for one goroutine. A value that Get returns is valid until the next Get
+// of the same Request.
 type Request struct {
 	*Tx
-	// DML says that the request is a DML statement: in RepeatableRead, what it reads is locked exclusively, or
-	// validated at commit, as if read FOR UPDATE.
+	// DML says that the request is a DML statement. In RepeatableRead, the rows that it reads are then locked
+	// exclusively, or validated at commit, as if they were read FOR UPDATE.
 	DML bool
-	// mutates says that the request applies the mutations of a Commit, which has closed the transaction to all others.
+	// mutates says that the request applies the mutations of a Commit, which has closed the transaction to all other
+	// requests.
 	mutates bool
-	charged *memory.Account // of the request's other memory; nil if that is not known
+	charged *memory.Account // the account of all other memory that the request uses; nil if it is not known
 	buf     []byte
 	encoder *changestream.Encoder // nil before the first change that a stream watches
 }
@@ -27,7 +29,7 @@ type Request struct {
 // Request returns a new Request on t.
 func (t *Tx) Request() *Request { return &Request{Tx: t} }
 
-// enter is Enter, except that it lets Commit's own request in after Commit has closed the transaction.
+// enter does what Enter does, but also lets Commit's own request in after Commit has closed the transaction.
 func (r *Request) enter() error {
 	if r.mutates {
 		return r.Tx.enter()
@@ -72,7 +74,8 @@ func (r *Request) get(ctx context.Context, key []byte, lock table.Lock) (val []b
 	if err != nil {
 		return nil, false, r.storeError(err)
 	}
-	// The transaction may have been aborted, and lost its locks, while the version was read.
+	// While the version was read, the transaction may have been aborted and lost its locks. Then the read is not
+	// valid.
 	return val, ok, r.check()
 }
 
@@ -83,7 +86,8 @@ func (t *Tx) written(key string) (write, bool) {
 	return t.writes.Get(key)
 }
 
-// storeError aborts t if err says that its read timestamp is too old (ErrCollected): a retry reads at a newer one.
+// storeError aborts t if err is ErrCollected: the versions at t's read timestamp may be deleted, and a retry reads at
+// a newer timestamp.
 func (t *Tx) storeError(err error) error {
 	if errors.Is(err, mvcc.ErrCollected) {
 		return t.abort(AbortExpired)
@@ -91,12 +95,13 @@ func (t *Tx) storeError(err error) error {
 	return err
 }
 
-// readSpan is a point (end is empty) or range that was read at readAt. Commit checks that it has not changed since.
+// readSpan is a point (end is empty) or range that was read. Commit checks that it has not changed since the
+// snapshot.
 type readSpan struct{ start, end string }
 
-// protect prepares the read of a point (end is empty) or a range. As the isolation
-// mode demands, it locks it, or adds it to the spans that Commit validates, or does
-// neither. It returns the timestamp to read at, and the span to validate or nil.
+// protect prepares the read of a point (end is empty) or a range. Depending on the isolation mode, it locks the point
+// or range, or adds it to the spans that Commit validates, or does neither. It returns the timestamp to read at, and
+// the span that Commit validates, or nil.
 func (r *Request) protect(ctx context.Context, start, end string, lock table.Lock) (at mvcc.Timestamp, span *readSpan, err error) {
 	if at, err = r.readTimestamp(ctx); err != nil {
 		return 0, nil, err
@@ -115,7 +120,8 @@ func (r *Request) protect(ctx context.Context, start, end string, lock table.Loc
 	return at, nil, r.unchanged(start, end)
 }
 
-// validateLater adds a span, which is about to be read, to those that Commit validates. It fails once Commit was called.
+// validateLater adds a span, which is about to be read, to the spans that Commit validates. It returns an error once
+// Commit was called.
 func (r *Request) validateLater(span *readSpan) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,19 +132,19 @@ func (r *Request) validateLater(span *readSpan) error {
 	return nil
 }
 
-// protection says how a transaction makes sure that a read is still valid at the commit.
+// protection says how a transaction makes sure that what it has read is still valid at the commit.
 type protection uint8
 
 const (
 	locked      protection = iota
-	validated              // Commit checks that it has not changed
-	unprotected            // it need only be valid at the snapshot
+	validated              // Commit checks that the data read has not changed
+	unprotected            // the read need only be valid at the snapshot
 )
 
 func (r *Request) protection(lock table.Lock) protection {
 	switch {
 	case lock == table.LockWriterSharedTimestamp:
-		return unprotected // no transaction but this one can have written the key as it is
+		return unprotected // the key gets this commit's timestamp, so no other transaction can write it
 	case r.opts.Isolation == RepeatableRead && lock == table.LockShared && !r.mutates:
 		return unprotected
 	case !r.locksNow:
@@ -162,20 +168,20 @@ func (t *Tx) readTimestamp(ctx context.Context) (mvcc.Timestamp, error) {
 	return t.snapshot(ctx)
 }
 
-// snapshot returns the timestamp at which all reads of the transaction read. The first call chooses it.
+// snapshot returns the timestamp at which all reads of the transaction read. The first call chooses the timestamp.
 func (t *Tx) snapshot(ctx context.Context) (mvcc.Timestamp, error) {
 	for {
 		if at := t.snapshotAt(); at != 0 {
 			return at, nil
 		}
-		catalog := t.m.schema.catalog.Load() // before the timestamp: it is not newer than what the snapshot shows
+		catalog := t.m.schema.catalog.Load() // loaded first, so it is not newer than the snapshot
 		at, err := t.m.oracle.Strong(ctx)
 		if err != nil {
 			return 0, err
 		}
 		t.m.locks.mu.Lock()
 		t.mu.Lock()
-		if t.readAt == 0 && t.m.schema.catalog.Load() == catalog { // otherwise the schema has changed meanwhile
+		if t.readAt == 0 && t.m.schema.catalog.Load() == catalog { // else the loop tries again
 			t.readAt, t.readCatalog = at, catalog
 		}
 		t.mu.Unlock()
@@ -183,15 +189,16 @@ func (t *Tx) snapshot(ctx context.Context) (mvcc.Timestamp, error) {
 	}
 }
 
-// snapshotAt returns the timestamp of the transaction's snapshot; 0 if it has none, or none yet.
+// snapshotAt returns the timestamp of the transaction's snapshot; 0 if the transaction has no snapshot, or has not
+// chosen it yet.
 func (t *Tx) snapshotAt() mvcc.Timestamp {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.readAt
 }
 
-// unchanged aborts t if another transaction has written in a span since t's snapshot. t has just locked the span. Without a snapshot it does
-// nothing, since t then reads the newest versions.
+// unchanged aborts t if another transaction has written in a span since t's snapshot. The caller has locked the span
+// for t. Without a snapshot unchanged does nothing, because t then reads the newest versions.
 func (t *Tx) unchanged(start, end string) error {
 	since := t.snapshotAt()
 	if since == 0 {
@@ -213,7 +220,8 @@ func (t *Tx) unchanged(start, end string) error {
 	return nil
 }
 
-// abort aborts t on behalf of its own request, unless t has ended or is being committed. It returns the error of further requests.
+// abort aborts t on behalf of one of its own requests, unless t has ended or is being committed. It returns the error
+// that further requests return.
 func (t *Tx) abort(reason AbortReason) error {
 	t.m.locks.mu.Lock()
 	defer t.m.locks.mu.Unlock()
@@ -238,7 +246,7 @@ func (r *Request) Scan(ctx context.Context, span table.Span, opts table.ScanOpti
 		r.Leave()
 		return nil, err
 	}
-	return c, nil // its Close leaves
+	return c, nil // Close of the cursor calls Leave
 }
 
 func (r *Request) scan(ctx context.Context, span table.Span, opts table.ScanOptions) (table.Cursor, error) {

@@ -5,18 +5,20 @@ import (
 	"sync/atomic"
 )
 
-// recentCommits counts the commits that had something to write, and keeps the keys of the newest ones. A scan that reads keys before it locks them
-// asks recentCommits whether a commit may have written there in between: see scanLock.
+// recentCommits counts the commits that had something to write, and stores the keys of the newest ones. A scan that
+// reads keys before it locks them asks recentCommits whether a commit may have written in the range between the read
+// and the lock: see scanLock.
 type recentCommits struct {
-	count  atomic.Uint64 // commits; each counts itself when it is visible or has failed, before it releases its locks
+	count  atomic.Uint64 // number of commits; each is counted before it releases its locks
 	mu     sync.Mutex
-	newest *[keptCommits]written // commit n is at n modulo keptCommits; nil before the first commit
+	newest *[keptCommits]written // the keys of commit n are at index n % keptCommits; nil before the first commit
 }
 
-// keptCommits is the number of commits whose keys are kept. A scan that falls further behind reads its range again.
+// keptCommits is the number of newest commits whose keys are stored. A scan during which more commits came reads its
+// range again.
 const keptCommits = 64
 
-// add counts a commit and keeps its keys.
+// add counts a commit and stores w, the keys that it wrote.
 func (l *recentCommits) add(w *written) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -28,7 +30,8 @@ func (l *recentCommits) add(w *written) {
 	l.count.Store(n)
 }
 
-// quiet returns the number of commits so far. quiet is true if no commit after the one numbered since can have written in [start, end).
+// quiet returns the number of commits so far. quiet is true if none of the commits after number since can have
+// written in [start, end).
 func (l *recentCommits) quiet(since uint64, start, end string) (count uint64, quiet bool) {
 	if count = l.count.Load(); count == since {
 		return count, true
@@ -47,17 +50,19 @@ func (l *recentCommits) quiet(since uint64, start, end string) (count uint64, qu
 	return count, true
 }
 
-// written holds the keys that a commit wrote: each of them if they are at most writtenKeys, otherwise the first and the last.
+// written holds the keys that a commit wrote: all of them if they are at most writtenKeys, otherwise only the first
+// and the last.
 type written struct {
 	keys   [writtenKeys]prefix
-	length uint8 // how many of keys are in use
+	length uint8 // number of keys in use
 	many   bool  // keys[0] is the first key and keys[1] the last
 }
 
-// writtenKeys is large enough for a row and its entries in five indexes.
+// writtenKeys is the number of keys that are stored singly. It is large enough for a row and its entries in five
+// indexes.
 const writtenKeys = 6
 
-// add adds a key. Keys come in any order.
+// add adds a key. The caller may add keys in any order.
 func (w *written) add(key []byte) {
 	switch {
 	case w.many:
@@ -76,7 +81,7 @@ func (w *written) add(key []byte) {
 	}
 }
 
-// widen moves the first or the last key so that key lies between them.
+// widen lowers the first key or raises the last key, so that key lies between them.
 func (w *written) widen(key []byte) {
 	key = key[:min(len(key), prefixSize)]
 	if string(key) < string(w.keys[0].text()) {
@@ -87,7 +92,7 @@ func (w *written) widen(key []byte) {
 	}
 }
 
-// mayOverlap reports whether one of the keys may lie in [start, end).
+// mayOverlap reports whether one of the written keys may lie in [start, end).
 func (w *written) mayOverlap(start, end string) bool {
 	if w.many {
 		return w.keys[0].before(end) && w.keys[1].reaches(start)
@@ -100,7 +105,7 @@ func (w *written) mayOverlap(start, end string) bool {
 	return false
 }
 
-// prefix is a key, or the first bytes of one that is longer than prefixSize.
+// prefix is a key, or the first prefixSize bytes of a longer key.
 type prefix struct {
 	length uint8
 	bytes  [prefixSize]byte
@@ -115,12 +120,12 @@ func prefixOf(key []byte) (p prefix) {
 
 func (p *prefix) text() []byte { return p.bytes[:p.length] }
 
-// before reports whether the key may be before end.
+// before reports whether the key of which p is the prefix may be before end.
 func (p *prefix) before(end string) bool { return string(p.text()) < end }
 
-// reaches reports whether the key may be at or after start.
+// reaches reports whether the key of which p is the prefix may be at or after start.
 func (p *prefix) reaches(start string) bool {
-	if p.length == prefixSize { // the rest of the key is not known
+	if p.length == prefixSize { // the key may be longer than p
 		start = start[:min(len(start), prefixSize)]
 	}
 	return string(p.text()) >= start

@@ -12,13 +12,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestScanBesideCommits: a scan that locks as it goes reads a range again only if a commit may have written in it before the lock, or if there were
-// more commits than recentCommits keeps. It misses no row.
+// TestScanBesideCommits: a scan that locks as it proceeds reads a range again in two cases only: a commit may have
+// written in the range before the scan locked it, or there were more commits than recentCommits stores. The scan
+// misses no row.
 func TestScanBesideCommits(t *testing.T) {
 	ctx := context.Background()
 	for _, c := range []struct {
 		reverse bool
-		steps   []string // a key that a commit writes first, the key that the scan then shows, and whether it looks again
+		steps   []string // the key of a commit, the key that the scan returns next, if it reads again
 	}{
 		{false, []string{"zz b -", "a c -", "d d again", "zz f -", "many h again", "z . -"}},
 		{true, []string{"a h -", "zz f -", "d d again", "zz c -", "many b again", "a . -"}},
@@ -55,7 +56,8 @@ func TestScanBesideCommits(t *testing.T) {
 	}
 }
 
-// TestScanBehindCommitsElsewhere: commits that write outside the rest of the span do not make the scan read again, however many they are.
+// TestScanBehindCommitsElsewhere: a scan does not read again because of commits that write outside the range that it
+// has yet to read, however many these are.
 func TestScanBehindCommitsElsewhere(t *testing.T) {
 	m := newManager(t, openStore(t, vfs.NewMem(), "data"), time.Now)
 	for i := range 3 * keptCommits {
@@ -75,8 +77,8 @@ func TestScanBehindCommitsElsewhere(t *testing.T) {
 	}
 }
 
-// TestWrittenMeets: a commit's keys meet a range that contains one of them. If there are many keys, they also meet a range that lies between the
-// first and the last. Both hold for keys that are longer than the kept prefix, too.
+// TestWrittenMeets: mayOverlap is true for a range that contains a written key. If a commit wrote many keys, it is
+// also true for every range between the first and the last. Both hold for keys longer than prefixSize, too.
 func TestWrittenMeets(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	many := strings.Fields("k d j e i f h g")

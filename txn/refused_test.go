@@ -17,9 +17,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestRefusedCommit: a commit that the store refuses leaves its transaction open, with its writes and locks. The same commit succeeds once
-// the store accepts it. Meanwhile others cannot write the locked keys, older transactions can abort it, and a schema change does not wait
-// for it.
+// TestRefusedCommit: a commit that the store refuses leaves its transaction open, with its writes and locks. The same
+// commit succeeds once the store accepts writes. Until then, older transactions can abort the transaction, and a
+// schema change does not wait for it.
 func TestRefusedCommit(t *testing.T) {
 	for _, opts := range []Options{{}, {ReadLock: Optimistic}, {Isolation: RepeatableRead}} {
 		store := &disktest.Refusing{Store: openStore(t, vfs.NewMem(), "data")}
@@ -70,7 +70,8 @@ func TestRefusedCommit(t *testing.T) {
 	}
 }
 
-// TestRefusedCommitKeepsWrites: acknowledged writes of a request stay when a commit beside it is refused.
+// TestRefusedCommitKeepsWrites: a request writes while a Commit of the same transaction is refused. If the write was
+// acknowledged, the transaction still has it afterwards.
 func TestRefusedCommitKeepsWrites(t *testing.T) {
 	store := &disktest.Refusing{Store: openStore(t, vfs.NewMem(), "data")}
 	m := newManager(t, store, time.Now)
@@ -88,7 +89,7 @@ func TestRefusedCommitKeepsWrites(t *testing.T) {
 			t.Fatalf("a full store answers %v", err)
 		}
 		if err := (<-writing).err; err != nil {
-			continue // it came after the commit
+			continue // the write came after Commit had closed the transaction, and was refused
 		}
 		if got, want := getAll(tx, nil, []string{"a"}, table.LockShared), "a="+val; got != want {
 			t.Fatalf("a request has written %s, and the commit beside it was refused: now %s", want, got)

@@ -14,7 +14,8 @@ func (t *Tx) PutRun(ctx context.Context, run *table.Run, fresh bool) (existing [
 	return t.Request().PutRun(ctx, run, fresh)
 }
 
-// PutRun implements table.Writer. A transaction that has written nothing yet locks all keys with one lock and keeps the run as it is.
+// PutRun implements table.Writer. If the transaction has written nothing yet, PutRun locks all keys with one lock and
+// buffers the run as a whole.
 func (r *Request) PutRun(ctx context.Context, run *table.Run, fresh bool) (existing []byte, err error) {
 	if run.Len() == 0 {
 		return nil, nil
@@ -24,12 +25,12 @@ func (r *Request) PutRun(ctx context.Context, run *table.Run, fresh bool) (exist
 	}
 	defer r.Leave()
 	r.mu.Lock()
-	whole := r.locksNow && !r.snapshots && r.run == nil && r.writes.Len() == 0 // with a snapshot, each key must be compared with it
+	whole := r.locksNow && !r.snapshots && r.run == nil && r.writes.Len() == 0 // with a snapshot, each key is checked
 	r.mu.Unlock()
 	if !whole {
 		return r.putEach(ctx, run, fresh)
 	}
-	// One exclusive request covers all keys. Other transactions may still write keys between them.
+	// One exclusive request covers all keys of the run. Other transactions can still write keys between them.
 	first, last := run.Key(0), run.Key(run.Len()-1)
 	all := &request{tx: r.Tx, start: string(first), end: string(mvcc.After(nil, last)), mode: table.LockExclusive, run: run}
 	if _, err := r.m.locks.acquireOrExtend(ctx, nil, all); err != nil {
@@ -39,7 +40,8 @@ func (r *Request) PutRun(ctx context.Context, run *table.Run, fresh bool) (exist
 		if existing, err = r.m.firstOf(run); err != nil {
 			return nil, r.storeError(err)
 		}
-		// The transaction may have been aborted, and lost its lock, while the store was read.
+		// While the store was read, the transaction may have been aborted and lost its lock. Then the result is not
+		// valid.
 		if err := r.check(); existing != nil || err != nil {
 			return existing, err
 		}
@@ -51,7 +53,8 @@ func (r *Request) PutRun(ctx context.Context, run *table.Run, fresh bool) (exist
 	return nil, r.charge(ctx, due, r.charged)
 }
 
-// putEach writes the keys of a run one by one.
+// putEach writes the keys of a run one by one. If fresh is true and a key exists, it writes nothing and returns that
+// key.
 func (r *Request) putEach(ctx context.Context, run *table.Run, fresh bool) (existing []byte, err error) {
 	if fresh {
 		for i := range run.Len() {
@@ -72,7 +75,7 @@ func (r *Request) putEach(ctx context.Context, run *table.Run, fresh bool) (exis
 	return nil, nil
 }
 
-// bufferRun keeps a run for the commit. It returns the bytes that the transaction must be charged now.
+// bufferRun buffers a run until the commit. It returns the number of bytes that the transaction must be charged now.
 func (r *Request) bufferRun(run *table.Run) (due int64, err error) {
 	t := r.Tx
 	t.mu.Lock()
@@ -88,8 +91,8 @@ func (r *Request) bufferRun(run *table.Run) (due int64, err error) {
 	return t.memory.due(), nil
 }
 
-// unpackRun moves the pairs of the transaction's run into writes. Every function that uses single writes calls it first.
-// The caller holds the transaction's mu.
+// unpackRun moves the keys and values of the transaction's run into writes. Every function that uses single writes
+// calls unpackRun first. The caller holds the transaction's mu.
 func (t *Tx) unpackRun() {
 	run := t.run
 	if run == nil {
@@ -109,7 +112,7 @@ func (t *Tx) wrote() bool {
 	return t.keys() > 0
 }
 
-// keys returns the number of keys that the transaction writes. The caller holds its mu.
+// keys returns the number of keys that the transaction writes. The caller holds the transaction's mu.
 func (t *Tx) keys() int {
 	if t.run != nil {
 		return t.run.Len()

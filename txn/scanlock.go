@@ -7,28 +7,26 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// scanLock is the lock of a scan that may stop early, such as one with LIMIT:
-// it covers only the keys that the scan has read, and the gaps between them.
+// scanLock is the lock of a scan that may stop early, such as one with LIMIT. It covers only the keys that the scan
+// has read, and the gaps between them.
 //
-// The cursor finds the next key, locks the range up to it, and only then shows
-// it. Another transaction may commit into that range after the cursor has read
-// it and before the cursor has the lock. A commit adds itself to recentCommits before
-// it releases its locks. So if recentCommits has no new commit that may have written in
-// the range, the cursor has missed nothing. Otherwise it reads the range again,
-// which is locked now.
+// The cursor finds the next key, locks the range up to that key, and only then returns the key. Another transaction
+// may commit into the range after the cursor has read the range and before the cursor has the lock. A commit adds its
+// keys to recentCommits before it releases its locks. So if recentCommits has no new commit that may have written in
+// the range, the cursor has missed nothing. Otherwise the cursor reads the range again, which is locked now.
 type scanLock struct {
 	ctx        context.Context // of the scan
 	mode       table.Lock
-	start, end string   // the part of the span that is not locked yet
-	held       *request // the lock to extend; nil if the next part needs a new lock
-	commits    uint64   // recentCommits.count at a time since which no commit has written in the range that the cursor has yet to show
+	start, end string   // the part of the scan's range that is not locked yet
+	held       *request // the lock to extend; nil if the next range needs a new lock
+	commits    uint64   // value of recentCommits.count since which no commit wrote in the unread range
 	skipped    []byte   // the argument of the last SkipTo
-	after      []byte   // scratch: the end of the range to lock
+	after      []byte   // a buffer for the end of the range to lock
 }
 
-// lockNextKey locks the range up to the key that c has found, or up to the end of
-// the span if it found none (more is false). It reports whether there is a key
-// to show, which may differ from more once the range is locked.
+// lockNextKey locks the range up to the key that c has found, or up to the end of the scan's range if c found no key
+// (more is false). It reports whether there is a key to return. That may differ from more, if c had to read the range
+// again.
 func (c *cursor) lockNextKey(more bool) bool {
 	l := c.growing
 	for c.err == nil {
@@ -67,7 +65,8 @@ func (c *cursor) lockNextKey(more bool) bool {
 		if _, quiet := c.t.m.recentCommits.quiet(l.commits, start, end); quiet {
 			return more
 		}
-		// A commit may have written there. What the span has left is read again, since it was not locked when c first read it.
+		// A commit may have written in the range that was just locked. c reads the remaining range again, because it
+		// was not locked when c first read it.
 		if c.err = c.base.Close(); c.err != nil {
 			return false
 		}

@@ -10,34 +10,30 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// schemaGate keeps commits and schema changes apart, and knows which
-// transactions a change may abort. The lock table's mu guards all fields except
-// sem. catalog is stored under the mutex and may be read without it.
+// schemaGate keeps commits and schema changes apart, and knows which transactions a change may abort. The lock
+// table's mu guards all fields except sem. catalog is stored under that mutex and may be loaded without it.
 type schemaGate struct {
 	sem        chan struct{} // holds one token while a schema change runs, so that one runs at a time
 	open       chan struct{} // closed when the running change ends; nil if none runs
-	committing int           // commits past their point of no return
+	committing int           // number of commits past their point of no return
 	drained    chan struct{} // closed when committing falls to 0
 
-	catalog    atomic.Pointer[schema.Catalog] // the newest one
+	catalog    atomic.Pointer[schema.Catalog] // the newest catalog
 	dependents map[*Tx]struct{}               // active transactions that have called DependOn
 }
 
-// ChangeSchema makes next the newest catalog. It runs fn while nothing else
-// writes in the database: it waits for the commits that are past their point of
-// no return, and later commits and calls of DependOn wait for the end of fn. fn
-// writes at ts, in one batch that it commits by calling commit. The batch becomes
-// visible when fn returns. If fn fails, it has committed nothing, or the commit
-// has failed, and the catalog stays as it is. If it is unknown whether the store
-// kept the batch, nothing commits any more, as after such a commit of a
-// transaction.
+// ChangeSchema makes next the newest catalog. It runs fn while nothing else writes in the database: it waits for the
+// commits that are past their point of no return, and later commits and calls of DependOn wait for the end of fn. fn
+// writes at ts, in one batch that it commits by calling commit. The batch becomes visible when fn returns. If fn
+// returns an error, it has committed nothing, or its commit has failed. Then the catalog stays as it is. If the
+// commit failed and it is unknown whether the store kept the batch, nothing commits any more, as after a failed
+// commit of a transaction.
 //
-// Afterwards ChangeSchema aborts the transactions whose dependencies (see
-// DependOn) do not hold in next. Others go on, and see next from their next
-// statement on.
+// Afterwards ChangeSchema aborts the transactions whose dependencies (see DependOn) do not hold in next. All other
+// transactions go on, and use next from their next statement on.
 //
-// Commits of the whole store become visible only after fn. So long work, such as
-// back-filling, belongs into transactions before it.
+// While fn runs, no commit of the whole store becomes visible. So long work, such as back-filling, must be done in
+// transactions before ChangeSchema.
 func (m *Manager) ChangeSchema(ctx context.Context, next *schema.Catalog, fn func(ts mvcc.Timestamp, commit func(kv.Batch) error) error) error {
 	select {
 	case m.schema.sem <- struct{}{}:
@@ -69,7 +65,7 @@ func (m *Manager) adopt(next *schema.Catalog) {
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
 	m.schema.catalog.Store(next)
-	holds := map[*schema.Dependencies]bool{} // many transactions run the same statements
+	holds := map[*schema.Dependencies]bool{} // results of HoldIn, because many transactions share the same dependencies
 	for t := range m.schema.dependents {
 		for _, d := range t.dependencies {
 			if _, known := holds[d]; !known {
@@ -102,7 +98,7 @@ func (m *Manager) drain(ctx context.Context) error {
 	}
 }
 
-// leave takes a commit that has ended out of committing. The caller holds the lock table's mu.
+// leave removes a commit that has ended from the count committing. The caller holds the lock table's mu.
 func (g *schemaGate) leave() {
 	if g.committing--; g.committing == 0 && g.drained != nil {
 		close(g.drained)
@@ -110,8 +106,8 @@ func (g *schemaGate) leave() {
 	}
 }
 
-// lockGate waits until no schema change runs. It returns with the lock table's mu locked, unless it fails, so that the next schema
-// change cannot begin.
+// lockGate waits until no schema change runs. If it succeeds, it returns with the lock table's mu locked, so that the
+// next schema change cannot begin.
 func (m *Manager) lockGate(ctx context.Context) error {
 	for {
 		m.locks.mu.Lock()
@@ -136,11 +132,9 @@ func awaitClosed(ctx context.Context, c chan struct{}) error {
 	}
 }
 
-// DependOn must be called before the transaction reads or writes schema objects
-// that it has looked up in a catalog. c is that catalog, which was the newest one
-// a moment ago, and d lists the objects. A schema change after which d does not
-// hold aborts the transaction. No schema change aborts a transaction that has not
-// called DependOn.
+// DependOn must be called before the transaction reads or writes schema objects that it has looked up in a catalog. c
+// is that catalog, which was the newest one a moment ago, and d lists the objects. A schema change after which d does
+// not hold aborts the transaction. A transaction that has not called DependOn is not aborted by any schema change.
 func (t *Tx) DependOn(ctx context.Context, d *schema.Dependencies, c *schema.Catalog) error {
 	m := t.m
 	if err := m.lockGate(ctx); err != nil {
@@ -155,7 +149,8 @@ func (t *Tx) DependOn(ctx context.Context, d *schema.Dependencies, c *schema.Cat
 			return nil
 		}
 	}
-	// Rows up to now may have been written with the newest catalog, and rows of the snapshot with the catalog of its time.
+	// d must also hold in the newest catalog, with which the newest rows may have been written, and in the catalog
+	// with which the rows of the snapshot were written.
 	for _, also := range []*schema.Catalog{m.schema.catalog.Load(), t.readCatalog} {
 		if also != nil && also != c && !d.HoldIn(also) {
 			m.locks.abort(t, AbortSchemaChange)

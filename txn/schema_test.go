@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// catalogs returns the catalog after each of the statements.
+// catalogs returns the catalogs that result from applying the statements in order: one after each statement.
 func catalogs(t *testing.T, statements ...string) (list []*schema.Catalog) {
 	t.Helper()
 	c := schema.NewCatalog()
@@ -30,7 +30,7 @@ func catalogs(t *testing.T, statements ...string) (list []*schema.Catalog) {
 	return list
 }
 
-// writing depends on all of a table.
+// writing returns dependencies on all that a write to a table depends on.
 func writing(c *schema.Catalog, name string) *schema.Dependencies {
 	d := new(schema.Dependencies)
 	d.Write(c, c.Table(name), true)
@@ -39,8 +39,9 @@ func writing(c *schema.Catalog, name string) *schema.Dependencies {
 
 func nothing(mvcc.Timestamp, func(kv.Batch) error) error { return nil }
 
-// TestChangeSchema: a schema change waits for running commits, and commits wait for it. Its writes have its timestamp and are visible at its
-// end. A failed change changes nothing. Transactions that do not depend on the altered objects go on.
+// TestChangeSchema: a schema change waits for commits in flight, and later commits and statements wait for the schema
+// change. What it writes has its timestamp and becomes visible at its end. Transactions that do not depend on the
+// altered objects stay open.
 func TestChangeSchema(t *testing.T) {
 	m, s, _ := gated(t)
 	ctx := context.Background()
@@ -120,7 +121,7 @@ func TestChangeSchema(t *testing.T) {
 	}
 }
 
-// awaitGate returns once a schema change has begun.
+// awaitGate returns once a schema change has begun to wait for commits.
 func awaitGate(m *Manager) {
 	for !m.changing() {
 		runtime.Gosched()
@@ -133,7 +134,8 @@ func (m *Manager) changing() bool {
 	return m.schema.open != nil
 }
 
-// TestChangeSchemaFails: a change that fails, or panics, leaves the schema and the transactions as they were.
+// TestChangeSchemaFails: a schema change whose function returns an error, or panics, leaves the schema and the
+// transactions as they were.
 func TestChangeSchemaFails(t *testing.T) {
 	m, _ := manual(t)
 	ctx := context.Background()
@@ -156,8 +158,8 @@ func TestChangeSchemaFails(t *testing.T) {
 	commitOne(t, m, "a", "1")
 }
 
-// TestChangeSchemaUnknown: if it is unknown whether the store has kept a change, the change is not visible and nothing commits any more. If the
-// store has refused the change, commits go on.
+// TestChangeSchemaUnknown: if it is unknown whether the store has kept the batch of a schema change, the change does
+// not become visible, and every later commit fails. If the store has refused the batch, later commits succeed.
 func TestChangeSchemaUnknown(t *testing.T) {
 	for _, unknown := range []bool{false, true} {
 		m, s, _ := gated(t)
@@ -191,7 +193,8 @@ func TestChangeSchemaUnknown(t *testing.T) {
 	}
 }
 
-// TestChangeSchemaGivesUp: a change whose context ends while it waits for a commit leaves transactions able to begin.
+// TestChangeSchemaGivesUp: the context of a schema change ends while the change waits for a commit. The change
+// returns an error, and later commits succeed.
 func TestChangeSchemaGivesUp(t *testing.T) {
 	m, s, _ := gated(t)
 	flying := beside(func() (mvcc.Timestamp, error) { return commitKey(m, "a", "1") })
@@ -213,7 +216,8 @@ func TestChangeSchemaGivesUp(t *testing.T) {
 	commitOne(t, m, "a", "2")
 }
 
-// TestDependOn: a schema change aborts the transactions that depend on an altered object, and requests that wait for their locks go on.
+// TestDependOn: a schema change aborts the transactions that depend on an altered object, and no others. Requests
+// that wait for the locks of an aborted transaction get them.
 func TestDependOn(t *testing.T) {
 	for _, mode := range modes {
 		m, _ := manual(t)
@@ -274,7 +278,8 @@ func TestDependOnOlderCatalog(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfAnOlderCatalog: a transaction with a snapshot cannot use a newer catalog to read rows that were written with an older one.
+// TestSnapshotOfAnOlderCatalog: a transaction has a snapshot, and then the schema changes. The transaction is aborted
+// if it uses an altered table of the new catalog, because the snapshot's rows were written with the old one.
 func TestSnapshotOfAnOlderCatalog(t *testing.T) {
 	for _, mode := range modes[1:] {
 		m, _ := manual(t)

@@ -21,23 +21,23 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestScripts runs testdata, one file per anomaly or rule. A directive is a list
-// of steps, one per line, on a fresh database: "run" takes them in the default
-// mode, "modes" in each mode in turn. A step is
+// TestScripts runs the scripts in testdata, one file for each anomaly or rule. A directive is a list of steps, one on
+// each line, and starts with an empty database. The directive "run" takes the steps in the default mode, and "modes"
+// takes them in each mode in turn. A step is one of:
 //
 //	NAME get KEY... [exclusive|check]
-//	NAME scan START END [reverse] [exclusive|check] [limit=N]   START included, END not; with a limit, the scan is partial
-//	NAME dml-scan START END            as a DML statement reads
+//	NAME scan START END [reverse] [exclusive|check] [limit=N]   END is excluded; a limit makes the scan partial
+//	NAME dml-scan START END            scans as a DML statement does
 //	NAME put KEY=VALUE... | delete KEY...
-//	NAME commit [KEY=VALUE|KEY]...     the rest are mutations: a KEY alone is deleted
+//	NAME commit [KEY=VALUE|KEY]...     the arguments are mutations: KEY without VALUE is deleted
 //	NAME rollback | savepoint | rollback-to
-//	NAME begin [retry=NAME|background] others begin with their first step
-//	commit KEY=VALUE|KEY ...           in a transaction of its own
-//	read KEY... | read-at NAME KEY...  a strong read; one at the timestamp of NAME's commit
-//	clock DURATION                     the clock goes on
-//	collect                            old versions are collected: retention is an hour
+//	NAME begin [retry=NAME|background] a transaction without this step begins with its first step
+//	commit KEY=VALUE|KEY ...           commits a new transaction
+//	read KEY... | read-at NAME KEY...  reads in a snapshot: strong, or at the timestamp of NAME's commit
+//	clock DURATION                     moves the clock forward
+//	collect                            deletes versions that are more than an hour old
 //
-// What waits says so, and is reported below the step that let it go on.
+// A step that must wait is reported as "waits". Its result is reported below the step that ended the wait.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -73,14 +73,14 @@ var modes = []struct {
 	{"repeatable read pessimistic", Options{Isolation: RepeatableRead, ReadLock: Pessimistic}},
 }
 
-// fakeClock stands still unless told otherwise.
+// fakeClock is a clock that stands still until advance is called.
 type fakeClock struct{ micros atomic.Int64 }
 
 func (c *fakeClock) now() time.Time { return time.UnixMicro(c.micros.Load()) }
 
 func (c *fakeClock) advance(d time.Duration) { c.micros.Add(d.Microseconds()) }
 
-// script is a database and the transactions of a run.
+// script is one run of a directive: a database and its transactions.
 type script struct {
 	t       *testing.T
 	out     *strings.Builder
@@ -93,7 +93,7 @@ type script struct {
 	pending []*pendingStep
 }
 
-// pendingStep is a step that waits for a lock.
+// pendingStep is a step that waits for a lock. result will receive its result.
 type pendingStep struct {
 	text   string
 	result chan string
@@ -121,7 +121,7 @@ func newManager(tb testing.TB, store kv.Store, clock func() time.Time) *Manager 
 	return NewManager(mvcc.New(store).In(1), oracle, Config{})
 }
 
-// stop ends the oracle's use of the store as a crash does, so no reserved timestamps are given back. The store is closed next.
+// stop makes the oracle unusable without lowering the bound, as a crash would. The caller closes the store next.
 func (o *Oracle) stop() {
 	o.reserving.Lock()
 	defer o.reserving.Unlock()
@@ -156,7 +156,7 @@ func (s *script) step(words []string) {
 		}
 		s.clock.advance(d)
 		fmt.Fprintln(s.out, text)
-		time.Sleep(recheck) // requests that wait look whether the transactions that they wait for have become idle
+		time.Sleep(recheck) // longer than recheck, so that waiting requests check for idle transactions
 	case "collect":
 		fmt.Fprintln(s.out, text)
 		if _, err := s.m.Collect(context.Background(), s.m.Earliest(), nil); err != nil {
@@ -316,7 +316,7 @@ func scanAll(view table.View, args []string, lock table.Lock) string {
 	return "[" + strings.Join(found, " ") + "]"
 }
 
-// start runs a step and waits until it has ended or waits for a lock.
+// start runs a step in a goroutine, and returns when the step has ended or waits for a lock.
 func (s *script) start(text string, run func() string) {
 	p := &pendingStep{text: text, result: make(chan string, 1)}
 	go func() { p.result <- run() }()
@@ -330,7 +330,7 @@ func (s *script) start(text string, run func() string) {
 	}
 }
 
-// settle reports the steps that no longer wait: what they waited for has been given or refused by now.
+// settle reports the results of the pending steps that have ended.
 func (s *script) settle() {
 	synctest.Wait()
 	s.pending = slices.DeleteFunc(s.pending, func(p *pendingStep) bool {

@@ -7,7 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// slowStore commits as a disk does, so that commits overlap: it waits a little before a batch is applied, and after.
+// slowStore is a store whose commits take random time before and after the batch is applied, as on a disk, so that
+// commits overlap.
 type slowStore struct{ kv.Store }
 
 const slowest = 200 * time.Microsecond

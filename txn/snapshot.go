@@ -28,17 +28,16 @@ type Bound struct {
 	Duration time.Duration
 }
 
-// Snapshot is the database at a timestamp. It implements table.View. One
-// goroutine at a time may use it; At returns another one for a second goroutine.
+// Snapshot is the database at a timestamp. It implements table.View. Only one goroutine at a time may use a Snapshot;
+// At returns a new one for another goroutine.
 type Snapshot struct {
 	m   *Manager
 	at  mvcc.Timestamp
 	buf []byte
 }
 
-// Snapshot returns the database at a timestamp within the bound. It waits for
-// commits in flight that the snapshot must show, and for a timestamp in the
-// future.
+// Snapshot returns the database at a timestamp within the bound. It waits until the commits in flight that the
+// snapshot must show are visible. If the timestamp is in the future, Snapshot waits for the clock.
 func (m *Manager) Snapshot(ctx context.Context, b Bound) (*Snapshot, error) {
 	at, err := m.resolve(ctx, b)
 	if err != nil {
@@ -65,8 +64,8 @@ func (m *Manager) resolve(ctx context.Context, b Bound) (mvcc.Timestamp, error) 
 	return m.oracle.Strong(ctx)
 }
 
-// closing is one of the oracle's two ways to close a timestamp: WaitFor for one that a client chose, CloseAt for one that the clock
-// has shown.
+// closing is the type of the oracle's two methods that close a timestamp: WaitFor for a timestamp that a client
+// chose, CloseAt for one that the clock has shown.
 type closing func(ctx context.Context, at mvcc.Timestamp) error
 
 func (m *Manager) exact(ctx context.Context, at mvcc.Timestamp, closeAt closing) (mvcc.Timestamp, error) {
@@ -76,8 +75,9 @@ func (m *Manager) exact(ctx context.Context, at mvcc.Timestamp, closeAt closing)
 	return at, closeAt(ctx, at)
 }
 
-// atLeast returns the watermark if that is at or above at, since any newer timestamp might have to wait. Otherwise it closes at, or the
-// earliest timestamp that may be read.
+// atLeast returns the watermark if the watermark is at or above at, because a read at any newer timestamp might have
+// to wait. Otherwise it calls closeAt for at, or for the earliest readable timestamp if that is later, and returns
+// the timestamp.
 func (m *Manager) atLeast(ctx context.Context, at mvcc.Timestamp, closeAt closing) (mvcc.Timestamp, error) {
 	if visible := m.oracle.Visible(); visible >= at && visible >= m.Earliest() {
 		return visible, nil
@@ -88,10 +88,11 @@ func (m *Manager) atLeast(ctx context.Context, at mvcc.Timestamp, closeAt closin
 // Timestamp returns the timestamp at which the snapshot reads.
 func (s *Snapshot) Timestamp() mvcc.Timestamp { return s.at }
 
-// At returns a new snapshot at ts, or at s's timestamp if ts is above it. Another goroutine may use it.
+// At returns a new snapshot at ts, or at s's timestamp if ts is above it. Another goroutine may use the new snapshot.
 func (s *Snapshot) At(ts mvcc.Timestamp) *Snapshot { return &Snapshot{m: s.m, at: min(ts, s.at)} }
 
-// Close does nothing. An open snapshot does not keep versions from being collected after their retention.
+// Close does nothing: an open snapshot does not keep old versions from being deleted when their retention period is
+// over.
 func (s *Snapshot) Close() error { return nil }
 
 // Get implements table.View.

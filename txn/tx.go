@@ -21,72 +21,77 @@ type Isolation uint8
 
 const (
 	Serializable Isolation = iota
-	// RepeatableRead is snapshot isolation: all reads see one timestamp. The transaction is aborted if another one has
-	// since written a row that it writes.
+	// RepeatableRead is snapshot isolation: all reads see the state at one timestamp. The transaction is aborted if,
+	// after that timestamp, another transaction has written a key that this one writes.
 	RepeatableRead
 )
 
-// ReadLock says when a transaction finds that another one has changed what it read.
+// ReadLock says when a transaction detects that another transaction has changed what it read.
 type ReadLock uint8
 
 const (
-	DefaultReadLock ReadLock = iota // Pessimistic, or Optimistic in RepeatableRead
-	Pessimistic                     // at once: a read locks
-	Optimistic                      // at commit, which validates all reads
+	DefaultReadLock ReadLock = iota // Pessimistic; in RepeatableRead: Optimistic
+	Pessimistic                     // a read takes a lock, so no other transaction can change what was read
+	Optimistic                      // Commit validates all reads
 )
 
-// Age decides which of two transactions in conflict goes first. A retry has the age of the attempt that it repeats.
+// Age decides which of two conflicting transactions goes first: the older one. A retry has the age of the first
+// attempt.
 type Age struct {
 	rank     uint64 // lower is older; 0 means not set yet
 	attempts uint8
 }
 
-// Options of a read-write transaction. The zero value is Spanner's default.
+// Options are the options of a read-write transaction. The zero value is Spanner's default.
 type Options struct {
 	Isolation Isolation
 	ReadLock  ReadLock
 	Tag       string
-	// ID names the transaction to the client. If it is not zero, the outcome of the commit is kept: see Manager.Outcome.
+	// ID names the transaction to the client. If ID is not zero, the outcome of the commit is stored: see
+	// Manager.Outcome.
 	ID ClientID
 	// Previous is the Age of the aborted transaction that this one retries.
 	Previous Age
-	// Background makes the transaction give way to all others, whenever they began. A transaction that wants one of its locks
-	// aborts it. It is also aborted instead of waiting for a lock.
+	// Background gives the transaction the lowest priority. A transaction that needs one of its locks aborts it. If
+	// it would have to wait for a lock, it is aborted instead.
 	Background bool
-	// Excluded says that change streams that allow it do not record the transaction: exclude_txn_from_change_streams.
+	// Excluded says that the transaction is not recorded by change streams that allow this:
+	// exclude_txn_from_change_streams.
 	Excluded bool
-	// System marks a transaction of the server itself. Change streams tell their readers so, and may leave out its deletes.
+	// System marks a transaction of the server itself. Change streams show the mark to their readers, and can be set
+	// to leave out the deletes of such transactions.
 	System bool
-	// AnySize lifts the limit on the bytes written, table.MaxCommitBytes.
+	// AnySize says that the limit on the bytes written, table.MaxCommitBytes, does not apply.
 	AnySize bool
 	// Waited, if it is not nil, is called after every wait of this transaction for a lock.
 	Waited func(*LockWait)
-	// Memory is the budget charged for the transaction's writes and locks; nil counts nothing.
+	// Memory is the budget that is charged for the transaction's writes and locks; if nil, nothing is charged.
 	Memory *memory.Budget
-	// Owner identifies the transaction to the caller in a LockParty.
+	// Owner is a value of the caller's choice, such as an id of the transaction. LockParty.Owner holds the same
+	// value.
 	Owner any
 }
 
 // Stats counts the cost of a transaction so far.
 type Stats struct {
-	LockWait time.Duration // spent waiting for locks
-	Keys     int           // written, index entries included
-	Bytes    int           // written: keys, values and the records of change streams
+	LockWait time.Duration // total time spent waiting for locks
+	Keys     int           // number of keys written, index entries included
+	Bytes    int           // bytes written: keys, values and the records of change streams
 }
 
-// The states of a transaction. It ends in one of the last four.
+// These are the states of a transaction. It ends in one of the last four.
 const (
 	active int32 = iota
 	committing
 	committed
-	aborted    // the client should run the transaction again
-	failed     // it met an error that another run would meet too
+	aborted    // a retry by the client may succeed
+	failed     // a retry would meet the same error
 	rolledBack // the client rolled it back
 )
 
 // Tx is a read-write transaction. It implements table.Writer.
 //
-// Any goroutine may call any method. Get of a Request saves the allocation that Get of the Tx makes.
+// Any goroutine may call any method. A Request saves allocations: its Get reuses the buffer of the Get before.
 type Tx struct {
 	m         *Manager
 	opts      Options
@@ -97,29 +102,30 @@ type Tx struct {
 
 	calls    atomic.Int32 // running requests
 	lastUse  atomic.Int64 // when the last request ended, in nanoseconds of the clock
-	lockWait atomic.Int64 // time.Duration
+	lockWait atomic.Int64 // total time spent waiting for locks, a time.Duration
 	lateTag  atomic.Pointer[string]
 	state    atomic.Int32 // changed under the lock table's mu
 
-	// The lock table's mu guards these; err is written before state.
+	// The lock table's mu guards the fields up to err. err is written before state, so a reader of state can read
+	// err.
 	held         []*request
 	dependencies []*schema.Dependencies
-	room         [4]*schema.Dependencies // first backing array of dependencies; saves an allocation
-	readCatalog  *schema.Catalog         // as of readAt, or a little older
-	err          error                   // why it ended
+	room         [4]*schema.Dependencies // the first backing array of dependencies, which saves an allocation
+	readCatalog  *schema.Catalog         // the catalog at readAt, or a slightly older one
+	err          error                   // why the transaction ended; requests return it
 
-	ending sync.Mutex // held by the one Commit that runs; a second one returns the result of the first
+	ending sync.Mutex // held by the Commit that runs; a second Commit waits and returns the result of the first
 	ts     mvcc.Timestamp
 	closed atomic.Bool // Commit was called: only Commit's own Request may read and write; changed under mu
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	readAt mvcc.Timestamp
 	writes *btree.Map[string, write]
-	run    *table.Run // all that the transaction writes, if it wrote one run and nothing else; then writes is empty
+	run    *table.Run // all writes, if the transaction has written one run and nothing else; writes is empty then
 	size   int
-	reads  []*readSpan // to be validated at commit
+	reads  []*readSpan // the reads that Commit must validate
 	memory footprint
-	// changes are the changes of rows that change streams watch.
+	// changes are the row changes that change streams will record.
 	changes changestream.Changes
 }
 
@@ -167,7 +173,8 @@ func (t *Tx) Tag() string {
 	return t.opts.Tag
 }
 
-// SetTag sets the tag of a transaction that has none. Some clients send the tag only with a later request than BeginTransaction.
+// SetTag sets the tag of a transaction that has none. Some clients send the tag not with BeginTransaction but with a
+// later request.
 func (t *Tx) SetTag(tag string) {
 	if tag == "" || t.opts.Tag != "" {
 		return
@@ -183,7 +190,8 @@ func (t *Tx) Stats() Stats {
 	return Stats{LockWait: time.Duration(t.lockWait.Load()), Keys: t.keys(), Bytes: t.size}
 }
 
-// EachWrite calls f with every key that was written, in order. f must not keep the slice.
+// EachWrite calls f with every key that the transaction has written, in order. f must not retain the slice, which the
+// next call overwrites.
 func (t *Tx) EachWrite(f func(key []byte)) {
 	if run := t.onlyRun(); run != nil {
 		for i := range run.Len() {
@@ -209,18 +217,19 @@ func (t *Tx) older(o *Tx) bool {
 
 const (
 	firstBackoff = 2 * time.Millisecond
-	maxAttempts  = 6 // so backoff returns less than 128 times firstBackoff
+	maxAttempts  = 6 // retries that double the delay; so backoff returns less than 128 times firstBackoff
 )
 
-// backoff returns how long the client should wait before it retries. The delay doubles with each attempt. It depends on the
-// transaction's id, so that transactions that conflicted do not meet again when they retry.
+// backoff returns how long the client should wait before it retries. The delay doubles with each attempt. It also
+// depends on the transaction's id, so that conflicting transactions do not all retry at the same moment.
 func (t *Tx) backoff() time.Duration {
 	d := firstBackoff << t.age.attempts
 	share := (t.id * 0x9E3779B97F4A7C15) >> 56 // 0 to 255
 	return d + d*time.Duration(share)/256
 }
 
-// Err returns nil while the transaction is active or committing. Afterwards it returns the error of every further request.
+// Err returns nil while the transaction is active or committing. Afterwards it returns the error that every further
+// request returns.
 func (t *Tx) Err() error {
 	t.m.locks.mu.Lock()
 	defer t.m.locks.mu.Unlock()
@@ -230,10 +239,11 @@ func (t *Tx) Err() error {
 	return t.check()
 }
 
-// check fails unless the transaction is active. It takes no lock, so it may miss a change that happens at the same time.
+// check returns an error unless the transaction is active. It takes no mutex, so it may miss a change of state that
+// happens at the same time.
 //
-// A read calls check after it has read. If the transaction is still active then, the read is part of it: its locks were
-// taken before the commit got its timestamp, or the commit will validate the read.
+// A read calls check after it has read. If the transaction is still active then, the result is valid: either its
+// locks were held before the commit got its timestamp, or the commit will validate the read.
 func (t *Tx) check() error {
 	switch t.state.Load() {
 	case active:
@@ -250,7 +260,7 @@ func (t *Tx) idle() bool {
 	return t.calls.Load() == 0 && idle >= int64(IdleLimit)
 }
 
-// finish ends t. The lock table's mu is held.
+// finish ends t in the given state; later requests return err. The caller holds the lock table's mu.
 func (t *Tx) finish(state int32, err error) {
 	t.err = err
 	t.state.Store(state)
@@ -261,8 +271,8 @@ func (t *Tx) finish(state int32, err error) {
 	t.mu.Unlock()
 }
 
-// Enter begins a request, which keeps the transaction from being idle until
-// Leave. Requests may nest and overlap. It fails once Commit has been called.
+// Enter begins a request. The transaction does not count as idle until the request calls Leave. Requests may nest and
+// overlap. Enter fails once Commit has been called.
 func (t *Tx) Enter() error {
 	if t.closed.Load() && t.state.Load() == active {
 		return usererror.CommitCalled()
@@ -285,7 +295,8 @@ func (t *Tx) Leave() {
 	t.calls.Add(-1)
 }
 
-// Fail ends an active transaction with an error that a retry would meet again. Every further request returns err.
+// Fail ends an active transaction with err, an error that a retry would meet again. Every further request returns
+// err.
 func (t *Tx) Fail(err error) {
 	t.m.locks.mu.Lock()
 	defer t.m.locks.mu.Unlock()

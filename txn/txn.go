@@ -1,44 +1,39 @@
 // Package txn runs transactions: timestamps, locks, buffered writes, commits.
 //
-// It owns the oracle of a store, which gives out commit timestamps and says
-// what is visible, and for each database a Manager with its lock table. It
-// promises, for read-write transactions, serializability and external
-// consistency by default (strict two-phase locking of rows and ranges,
-// wound-wait), validation at commit in the optimistic mode, and snapshot
-// isolation in REPEATABLE READ; for snapshots, that a read at a timestamp gives
-// the same answer for ever. A value is durable before a client is shown it.
+// It has one Oracle for each store, which gives out commit timestamps and says which commits reads see. It has one
+// Manager for each database, with a lock table. Read-write transactions are serializable and externally consistent by
+// default (strict two-phase locking of rows and ranges, wound-wait). In the optimistic mode, Commit validates the
+// reads. In REPEATABLE READ, transactions have snapshot isolation. A read of a snapshot always gives the same answer
+// at the same timestamp. A client is shown a value only after the value is durable.
 //
-// A commit takes these steps. It applies the mutations to the transaction's
-// buffer, locks the written keys exclusively, and locks and validates the keys
-// that were read optimistically. The oracle gives it a timestamp. It writes and
-// syncs the versions, together with those of other commits. The oracle makes the
-// commits visible in the order of their timestamps. Then it releases the locks.
+// A commit takes these steps. The transaction applies the mutations to its buffer, locks the written keys
+// exclusively, and locks and validates the keys that it has read optimistically. The oracle gives the commit a
+// timestamp. The transaction writes and syncs its versions, together with those of other commits. The oracle makes
+// the commits visible in the order of their timestamps. Then the transaction releases its locks.
 //
-// A schema change aborts the open transactions that depend on a schema object it
-// alters (DependOn, ChangeSchema), and no others.
+// A schema change aborts the open transactions that depend on a schema object that it alters (DependOn,
+// ChangeSchema), and no others.
 //
-// It leaves out sessions and transaction ids (package server) and what rows
-// mean (packages database and table). Locks are kept in memory: one process
-// leads a database.
+// Package server has the sessions and the transaction ids of clients. Packages table and database give keys and
+// values their meaning as rows. Locks exist only in memory, so only one process may serve a database.
 //
-// Mutexes are locked in this order; a goroutine that holds one locks only those
-// that stand below it:
+// Mutexes are locked in the order of this table. A goroutine that holds one of them may lock only those that stand
+// below it:
 //
-//	Tx.ending           for all of a Commit, with the function that applies its mutations
-//	schemaGate.sem      for all of a ChangeSchema, with the function that it runs
+//	Tx.ending           for all of a Commit, including the function that applies its mutations
+//	schemaGate.sem      for all of a ChangeSchema, including the function that it runs
 //	lockTable.mu        for moments
 //	Tx.mu               for moments
-//	Oracle.reserving    while a reservation is written
+//	Oracle.reserving    while a bound is written
 //	Oracle.mu           for moments, and for all of Oracle.Close
 //	delays.mu           for moments
 //
-// The last three are never locked under lockTable.mu or Tx.mu. While a goroutine
-// holds a mutex "for moments", it waits for nothing, does not use the store and
-// calls none of the caller's functions (Waited, the argument of EachWrite) except
-// the clock. So the packages above may hold mutexes of their own when they call
-// txn: server locks the turn of a transaction, then its mu, then the mutexes of
-// its attempt and of statistics. Package database/schemachange takes the token of
-// a schema change before it calls ChangeSchema.
+// One rule is stricter than the table: a goroutine that holds lockTable.mu or Tx.mu must not lock the last three.
+// While a goroutine holds a mutex "for moments", it waits for nothing, does not use the store, and calls no function
+// of its caller (Waited, the argument of EachWrite) except the clock. So the packages above txn may hold mutexes of
+// their own when they call txn. Package server locks the turn of a transaction, then the transaction's mu, then the
+// mutexes of its attempt and of statistics. Package database/schemachange takes the token of a schema change before
+// it calls ChangeSchema.
 //
 // Imports of this module: changestream, kv, memory, mvcc, schema, stats/cpu, table, usererror.
 package txn
@@ -53,17 +48,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// DefaultRetention is how long versions are kept unless the database says otherwise:
+// DefaultRetention is how long old versions are stored, unless the database sets another period:
 // https://cloud.google.com/spanner/docs/pitr#ways-to-recover.
 const DefaultRetention = time.Hour
 
 // Config describes a database to its Manager.
 type Config struct {
-	Retention time.Duration   // 0: DefaultRetention
+	Retention time.Duration   // how long versions are stored; 0 means DefaultRetention
 	Catalog   *schema.Catalog // the newest catalog; ChangeSchema replaces it
 	// Waited, if it is not nil, is called after every wait for a lock.
 	Waited func(*LockWait)
-	// Streams are the change streams of the database; nil records nothing.
+	// Streams are the change streams of the database; if nil, no changes are recorded.
 	Streams *changestream.Log
 }
 
@@ -98,16 +93,17 @@ func NewManager(versions *mvcc.Versions, oracle *Oracle, cfg Config) *Manager {
 	return m
 }
 
-// SetRetention changes how long versions are kept: version_retention_period.
+// SetRetention sets how long old versions are stored: version_retention_period.
 func (m *Manager) SetRetention(d time.Duration) { m.retention.Store(int64(d)) }
 
-// Retention returns how long versions are kept.
+// Retention returns how long old versions are stored.
 func (m *Manager) Retention() time.Duration { return time.Duration(m.retention.Load()) }
 
-// Commits counts the commits that had something to write since the Manager was made.
+// Commits returns the number of commits with writes since the Manager was made. A commit that failed in the store
+// counts, too.
 func (m *Manager) Commits() uint64 { return m.recentCommits.count.Load() }
 
-// Now returns the clock's time, or the newest timestamp that reads see if the clock has gone back behind it.
+// Now returns the clock's time, or the newest timestamp that reads see if the clock has gone back below it.
 func (m *Manager) Now() mvcc.Timestamp { return m.oracle.Now() }
 
 // Earliest returns the oldest timestamp that may be read: earliest_version_time.
@@ -116,9 +112,9 @@ func (m *Manager) Earliest() mvcc.Timestamp {
 	return max(kept, m.versions.Horizon())
 }
 
-// Collect deletes the versions that no read at or above olderThan can see. If dead is not nil, Collect also deletes all versions of
-// the keys for which dead returns true. olderThan is a result of Earliest. Later reads below it fail, even if the retention period has
-// been made longer meanwhile. Calls must not overlap.
+// Collect deletes the versions that no read at or above olderThan can see. olderThan is a result of Earliest. If dead
+// is not nil, Collect also deletes all versions of the keys for which dead returns true. Later reads below olderThan
+// fail, even if the retention period has been made longer meanwhile. The caller must not run two calls at once.
 func (m *Manager) Collect(ctx context.Context, olderThan mvcc.Timestamp, dead func(key []byte) bool) (mvcc.Collected, error) {
 	return m.versions.Collect(ctx, olderThan, dead)
 }

@@ -56,7 +56,8 @@ func (r *Request) put(ctx context.Context, key string, w write) error {
 	return r.charge(ctx, due, r.charged)
 }
 
-// buffer keeps a write for the commit. It returns the bytes that the transaction must be charged now.
+// buffer keeps a write in memory until the commit. It returns the number of bytes that the transaction must be
+// charged now.
 func (r *Request) buffer(key string, w write) (due int64, err error) {
 	t := r.Tx
 	t.mu.Lock()
@@ -80,7 +81,8 @@ func (r *Request) buffer(key string, w write) (due int64, err error) {
 	return t.memory.due(), nil
 }
 
-// addWriteBytes adds bytes to the size of the commit, and fails if that becomes too large. The caller holds the transaction's mu.
+// addWriteBytes adds bytes to the size of the commit. It returns an error if the size is then above the limit. The
+// caller holds the transaction's mu.
 func (t *Tx) addWriteBytes(bytes int) error {
 	if t.size += bytes; t.size > table.MaxCommitBytes && !t.opts.AnySize {
 		return usererror.CommitTooLarge(table.MaxCommitBytes)
@@ -93,7 +95,8 @@ func (t *Tx) Capture(ctx context.Context, c *table.Change) (bytes int, err error
 	return t.Request().Capture(ctx, c)
 }
 
-// Capture implements table.Writer. It takes no lock: the transaction has written the row, so the row is locked.
+// Capture implements table.Writer. It takes no lock, because the transaction has written the row and so holds its
+// lock.
 func (r *Request) Capture(ctx context.Context, c *table.Change) (bytes int, err error) {
 	if r.m.streams == nil {
 		return 0, nil
@@ -123,13 +126,13 @@ func (r *Request) Capture(ctx context.Context, c *table.Change) (bytes int, err 
 	return bytes, nil
 }
 
-// origin returns the properties of the transaction that change streams record or depend on.
+// origin returns the properties of the transaction on which its change stream records depend.
 func (t *Tx) origin() changestream.Transaction {
 	return changestream.Transaction{Tag: t.Tag(), Excluded: t.opts.Excluded, System: t.opts.System}
 }
 
-// bufferMod keeps a change for the commit, which a change stream will record. It returns the bytes that this adds to the commit, and the bytes
-// that the transaction must be charged now.
+// bufferMod buffers one change of a row, for a change stream to record. size is the number of bytes that the change
+// adds to the commit; due is the number of bytes that the transaction must be charged now.
 func (r *Request) bufferMod(m changestream.Mod) (size int, due int64, err error) {
 	t := r.Tx
 	t.mu.Lock()
@@ -145,9 +148,10 @@ func (r *Request) bufferMod(m changestream.Mod) (size int, due int64, err error)
 	return size, t.memory.due(), nil
 }
 
-// lockWrite locks a key exclusively before it is written. In RepeatableRead it aborts the transaction if another one has written the
-// key since the snapshot. If the key holds a pending commit timestamp, lockWrite locks the range in which the key will lie. That lock is
-// compatible with those of other such writers, since each of them will have another timestamp.
+// lockWrite locks a key exclusively before it is written. In RepeatableRead it aborts the transaction if another
+// transaction has written the key since the snapshot. If the key holds a pending commit timestamp, lockWrite locks
+// the range in which the key will lie. Such locks are compatible with each other, because each writer will have
+// another timestamp and so another key.
 func (t *Tx) lockWrite(ctx context.Context, key string, pendingKey []table.Pending) error {
 	if len(pendingKey) > 0 {
 		start, end := futureKeys(key, pendingKey[0], t.m.oracle.Visible())
@@ -162,8 +166,9 @@ func (t *Tx) lockWrite(ctx context.Context, key string, pendingKey []table.Pendi
 	return t.unchanged(key, "")
 }
 
-// futureKeys returns the range in which a key will lie whose commit timestamp is not known yet. The range holds the keys with
-// the same bytes before the timestamp and a timestamp above after. It also holds the key with its placeholder, as it is now.
+// futureKeys returns the range in which a key will lie once its pending commit timestamp p is known. The range holds
+// all keys with the same bytes before the timestamp and with a timestamp above after. It also holds the key as it is
+// now, with a placeholder for the timestamp.
 func futureKeys(key string, p table.Pending, after mvcc.Timestamp) (start, end string) {
 	from := []byte(key[:p.Offset+timestampLen])
 	p.Fill(from, after)
@@ -176,11 +181,11 @@ func futureKeys(key string, p table.Pending, after mvcc.Timestamp) (start, end s
 const (
 	timestampLen = 12
 	maxTimestamp = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
-	// maxKey is above every byte that may follow in a key: see package table.
+	// maxKey is above every byte that may follow in a key after the timestamp: see package table.
 	maxKey = "\xff"
 )
 
-// Savepoint holds the writes of a transaction at the call of Tx.Savepoint.
+// Savepoint holds the writes of a transaction at the time when Tx.Savepoint was called.
 type Savepoint struct {
 	writes *btree.Map[string, write]
 	run    *table.Run
@@ -189,26 +194,26 @@ type Savepoint struct {
 	mods   int   // number of changes for change streams
 }
 
-// Savepoint returns the writes so far. It does not copy them: the copy of the map is made lazily.
+// Savepoint returns the writes so far. It is cheap: the map of writes is copied lazily.
 func (t *Tx) Savepoint() Savepoint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.savepoint()
 }
 
-// savepoint is Savepoint for a caller that holds the transaction's mu.
+// savepoint does what Savepoint does. The caller holds the transaction's mu.
 func (t *Tx) savepoint() Savepoint {
 	return Savepoint{writes: t.writes.Copy(), run: t.run, size: t.size, memory: t.memory.writes, mods: t.changes.Len()}
 }
 
-// RollbackTo undoes the writes since s. Locks stay.
+// RollbackTo undoes the writes since s. The locks that were taken since s stay.
 func (t *Tx) RollbackTo(s Savepoint) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rollbackTo(s)
 }
 
-// rollbackTo is RollbackTo for a caller that holds the transaction's mu.
+// rollbackTo does what RollbackTo does. The caller holds the transaction's mu.
 func (t *Tx) rollbackTo(s Savepoint) {
 	t.writes, t.run, t.size = s.writes.Copy(), s.run, s.size
 	t.changes.Truncate(s.mods)

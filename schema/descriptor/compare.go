@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Definitions describes types and the types of their fields: all that SQL can find out about them. The description is
-// "" if there are no types.
+// Definitions describes types, and the types of their fields. The description holds everything that SQL can find out
+// about them. It is "" if there are no types.
 func (p *Types) Definitions(list []*value.Type) string {
 	d := describer{types: p, visited: map[protoreflect.FullName]bool{}}
 	for _, of := range list {
@@ -22,7 +22,8 @@ func (p *Types) Definitions(list []*value.Type) string {
 	return d.text.String()
 }
 
-// describer writes all that SQL can find out about types: names and numbers, and how fields are encoded and printed.
+// describer writes the description that Definitions returns: names and numbers, and how fields are encoded and
+// printed.
 type describer struct {
 	types   *Types
 	visited map[protoreflect.FullName]bool
@@ -80,8 +81,8 @@ func (d *describer) enum(e protoreflect.EnumDescriptor) {
 	}
 }
 
-// Redefined reports whether new definitions change a type of a list, or a type of its fields. Additions do not count. in
-// returns the new definition of a type, or nil.
+// Redefined reports whether new definitions change a type in list, or the type of one of its fields. Added fields and
+// values do not count. in returns the new definition of a type by name, or nil if there is none.
 func Redefined(list []*value.Type, in func(name string) *value.Type) bool {
 	visited := map[protoreflect.FullName]bool{}
 	return slices.ContainsFunc(list, func(was *value.Type) bool {
@@ -90,8 +91,9 @@ func Redefined(list []*value.Type, in func(name string) *value.Type) bool {
 	})
 }
 
-// redefinedMessage reports whether a field of a message, or the type of a field, has changed. It ignores removed
-// fields, because an expression that reads one does not compile. It skips the messages in visited.
+// redefinedMessage reports whether a field of message was, or the type of a field, is different in message is. It
+// ignores removed fields, because an expression that reads a removed field does not compile. It skips the messages in
+// visited.
 func redefinedMessage(was, is protoreflect.MessageDescriptor, visited map[protoreflect.FullName]bool) bool {
 	if was == nil || is == nil {
 		return was != is
@@ -119,8 +121,8 @@ func redefinedMessage(was, is protoreflect.MessageDescriptor, visited map[protor
 	return false
 }
 
-// redefinedEnum reports whether a value has got another name or number. It ignores removed values, because ValidateEnum
-// looks for them in the rows.
+// redefinedEnum reports whether a value of was has another name or number in is. It ignores removed values, because
+// ValidateEnum looks for them in the rows.
 func redefinedEnum(was, is protoreflect.EnumDescriptor) bool {
 	if was == nil || is == nil {
 		return was != is
@@ -134,7 +136,7 @@ func redefinedEnum(was, is protoreflect.EnumDescriptor) bool {
 	return false
 }
 
-// LostNumbers reports whether an ENUM has lost a number.
+// LostNumbers reports whether the ENUM type from has a number that the ENUM type to does not have.
 func LostNumbers(from, to *value.Type) bool {
 	was, is := from.Enumeration(), to.Enumeration()
 	if was == nil || is == nil {

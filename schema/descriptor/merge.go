@@ -15,9 +15,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Merge returns the files that define the types called names. For types in given, and for what their files
-// import, it takes the files of the request. For the other types it takes the old files. It leaves out
-// files that no type needs.
+// Merge returns the files that define the types in names, serialized and linked. old and request are serialized
+// FileDescriptorSets. For the types in given, and for what their files import, Merge takes the files of request. For
+// all other types it takes the files of old. It leaves out files that no type needs.
 func Merge(old, request []byte, names, given []string) ([]byte, *Types, error) {
 	m := merger{files: map[string]*descriptorpb.FileDescriptorProto{}}
 	if len(given) > 0 {
@@ -55,13 +55,13 @@ func Merge(old, request []byte, names, given []string) ([]byte, *Types, error) {
 	return data, types, err
 }
 
-// merger collects files by name.
+// merger collects files by their names.
 type merger struct {
 	files map[string]*descriptorpb.FileDescriptorProto
 }
 
-// add adds the files of a serialized set that define the types names, with their imports. It skips files whose names
-// are taken already.
+// add adds the files in data, a serialized set, that define the types in names, and the files that these import. It
+// skips a file if the merger has a file of that name already.
 func (m *merger) add(data []byte, names []string) error {
 	set, err := parse(data)
 	if err != nil {
@@ -85,7 +85,8 @@ func (m *merger) add(data []byte, names []string) error {
 	return nil
 }
 
-// addFile adds a file and its imports. If a file is missing, the error comes later, when the files are linked.
+// addFile adds the file called name in from, and the files that it imports. It ignores a missing file, because
+// linking the files later returns an error for it.
 func (m *merger) addFile(name string, from map[string]*descriptorpb.FileDescriptorProto) {
 	f := from[name]
 	if f == nil || m.files[name] != nil {
@@ -97,7 +98,7 @@ func (m *merger) addFile(name string, from map[string]*descriptorpb.FileDescript
 	}
 }
 
-// definitions finds the file that defines a type. It maps packages to their files.
+// definitions finds the file that defines a type. It maps the names of protocol buffer packages to their files.
 type definitions map[string][]*definitionsOfFile
 
 type definitionsOfFile struct {
@@ -150,7 +151,7 @@ func isDefined(path []string, m *descriptorpb.DescriptorProto) bool {
 // reservedPackages lists the packages whose types may not be in a bundle.
 var reservedPackages = []string{"spanner", "tech.spanner"}
 
-// check returns an error for linked types that Spanner refuses.
+// check returns an error if one of the types in names is missing or is a type that Spanner does not permit.
 func (p *Types) check(names []string) error {
 	visited := map[protoreflect.FullName]bool{}
 	for _, name := range names {
@@ -172,7 +173,8 @@ func (p *Types) check(names []string) error {
 	return nil
 }
 
-// checkMessage checks a message and the messages of its fields.
+// checkMessage returns an error if Spanner does not permit message m or the message of one of its fields. It skips
+// the messages in visited.
 func checkMessage(m protoreflect.MessageDescriptor, visited map[protoreflect.FullName]bool) error {
 	if visited[m.FullName()] {
 		return nil

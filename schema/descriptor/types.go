@@ -1,5 +1,5 @@
-// Package descriptor has the PROTO and ENUM types that protocol buffer files define. It finds types by their names,
-// merges sets of files, and compares definitions.
+// Package descriptor represents the PROTO and ENUM types that protocol buffer files define. It finds types by their
+// names, merges sets of files, and compares definitions.
 //
 // Imports of this module: usererror, value.
 package descriptor
@@ -26,16 +26,16 @@ type Types struct {
 	extensions map[protoreflect.FullName][]protoreflect.FieldDescriptor // by the name of the extended message
 
 	mu    sync.Mutex
-	known map[string]*value.Type // cache of Type
-	lasts map[string][]string    // the names of NamedIn by their last parts; nil before the first call
+	known map[string]*value.Type // cache of Type, by name
+	lasts map[string][]string    // the names of NamedIn by their last part; nil before the first call
 }
 
-// MaxNestedTypes is the limit for message definitions nested in each other. The protocol buffer compiler and the SQL
-// analyzer's library have the same limit.
+// MaxNestedTypes is the largest number of message definitions nested in each other. The protocol buffer compiler and
+// the SQL analyzer's library have the same limit.
 const MaxNestedTypes = 32
 
-// Load reads a serialized FileDescriptorSet, and links its files. The set must contain each file that another one
-// imports.
+// Load reads a serialized FileDescriptorSet and links its files. If a file imports another one, the set must contain
+// that one, too.
 func Load(data []byte) (*Types, error) {
 	set, err := parse(data)
 	if err != nil {
@@ -44,7 +44,7 @@ func Load(data []byte) (*Types, error) {
 	return link(set)
 }
 
-// parse reads a serialized FileDescriptorSet. It does not decode custom options, which have no meaning here.
+// parse reads a serialized FileDescriptorSet. It does not decode custom options, because Crowfoot does not use them.
 func parse(data []byte) (*descriptorpb.FileDescriptorSet, error) {
 	set := new(descriptorpb.FileDescriptorSet)
 	if err := (proto.UnmarshalOptions{Resolver: new(protoregistry.Types)}).Unmarshal(data, set); err != nil {
@@ -53,7 +53,8 @@ func parse(data []byte) (*descriptorpb.FileDescriptorSet, error) {
 	return set, nil
 }
 
-// link makes the types of files. The set must contain each file that another one imports.
+// link makes the types that the files of a set define. If a file imports another one, the set must contain that one,
+// too.
 func link(set *descriptorpb.FileDescriptorSet) (*Types, error) {
 	for _, f := range set.File {
 		if depth(f.MessageType, 0) > MaxNestedTypes {
@@ -76,14 +77,15 @@ func link(set *descriptorpb.FileDescriptorSet) (*Types, error) {
 	return t, nil
 }
 
-// plainly returns an error of package protodesc without its prefix. The package begins errors randomly with one of two
-// prefixes.
+// plainly removes the prefix from an error of package protodesc. That package begins each error with one of two
+// prefixes, at random.
 func plainly(err error) error {
 	text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
 	return errors.New(strings.TrimPrefix(text, "proto: "))
 }
 
-// depth returns the nesting depth of messages; MaxNestedTypes + 1 if they are nested deeper than that.
+// depth returns the largest number of message definitions nested in each other, for the messages in list. It returns
+// at most MaxNestedTypes + 1. level is the number of definitions around list.
 func depth(list []*descriptorpb.DescriptorProto, level int) int {
 	deepest := level
 	if level <= MaxNestedTypes {
@@ -94,7 +96,8 @@ func depth(list []*descriptorpb.DescriptorProto, level int) int {
 	return deepest
 }
 
-// Type returns the message or enumeration called name as a type, or nil. It always returns the same type for a name.
+// Type returns the message or enumeration called name as a type, or nil if there is none. For the same name it always
+// returns the same pointer.
 func (p *Types) Type(name string) *value.Type {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +121,8 @@ func (p *Types) Type(name string) *value.Type {
 	return t
 }
 
-// NamedIn returns those of names for which some word of a text is the last part. All calls have the same names.
+// NamedIn returns the names whose last part is a word of sql. All calls must pass the same names, because the first
+// call stores them.
 func (p *Types) NamedIn(sql string, names []string) (found []string) {
 	p.mu.Lock()
 	if p.lasts == nil {
@@ -136,7 +140,7 @@ func (p *Types) NamedIn(sql string, names []string) (found []string) {
 	return found
 }
 
-// Extension returns the extension of a message with a field number, or nil.
+// Extension returns the extension of a message that has the given field number, or nil.
 func (p *Types) Extension(message protoreflect.FullName, number protoreflect.FieldNumber) protoreflect.FieldDescriptor {
 	for _, x := range p.extensions[message] {
 		if x.Number() == number {

@@ -1,5 +1,6 @@
 // Package immutable is an ordered map that never changes: a change makes a new map, which shares memory with the old
-// one. Catalogs of successive versions consist of such maps, so a version takes only as much memory as it has changed.
+// one. Successive versions of a catalog consist of such maps, so each version takes memory only for what it has
+// changed.
 //
 // Imports of this module: nothing.
 package immutable
@@ -27,7 +28,7 @@ func (t *Map[K, V]) Len() int {
 	return int(t.count)
 }
 
-// Get returns the value of a key.
+// Get returns the value of a key. ok is false if the map does not have the key.
 func (t *Map[K, V]) Get(key K) (value V, ok bool) {
 	for t != nil {
 		switch c := cmp.Compare(key, t.key); {
@@ -42,7 +43,7 @@ func (t *Map[K, V]) Get(key K) (value V, ok bool) {
 	return value, false
 }
 
-// With returns a map with value at key.
+// With returns a map that is equal to t but has value at key.
 func (t *Map[K, V]) With(key K, value V) *Map[K, V] {
 	if t == nil {
 		return &Map[K, V]{key: key, value: value, count: 1, height: 1}
@@ -60,7 +61,8 @@ func (t *Map[K, V]) With(key K, value V) *Map[K, V] {
 	return n.balanced()
 }
 
-// Without returns a map without key, whether key was there or not.
+// Without returns a map that is equal to t but does not have key. If t does not have key, the result has the same
+// keys.
 func (t *Map[K, V]) Without(key K) *Map[K, V] {
 	if t == nil {
 		return nil
@@ -85,8 +87,8 @@ func (t *Map[K, V]) Without(key K) *Map[K, V] {
 	return n.balanced()
 }
 
-// balanced returns a balanced tree with the keys of t. t is a new node that nobody else has seen. The heights of its
-// sides may differ by two; balanced rotates them.
+// balanced restores the balance of t and returns the root of the result. t is a new node that no other map contains.
+// The heights of its two subtrees may differ by up to two.
 func (t *Map[K, V]) balanced() *Map[K, V] {
 	switch tilt := t.left.tall() - t.right.tall(); {
 	case tilt > 1:
@@ -117,7 +119,7 @@ func (t *Map[K, V]) turnedLeft() *Map[K, V] {
 	return top.measured()
 }
 
-// measured sets the height and the count of a new node.
+// measured sets the height and the count of t, a new node, from its subtrees. It returns t.
 func (t *Map[K, V]) measured() *Map[K, V] {
 	t.height = int8(1 + max(t.left.tall(), t.right.tall()))
 	t.count = int32(1 + t.left.Len() + t.right.Len())
@@ -131,7 +133,7 @@ func (t *Map[K, V]) tall() int {
 	return int(t.height)
 }
 
-// All yields the keys in order, with their values.
+// All yields the keys in ascending order, with their values.
 func (t *Map[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { t.each(yield) }
 }
@@ -140,7 +142,7 @@ func (t *Map[K, V]) each(yield func(K, V) bool) bool {
 	return t == nil || t.left.each(yield) && yield(t.key, t.value) && t.right.each(yield)
 }
 
-// Backward yields the keys in the opposite order, with their values.
+// Backward yields the keys in descending order, with their values.
 func (t *Map[K, V]) Backward() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { t.eachBackward(yield) }
 }
@@ -149,7 +151,7 @@ func (t *Map[K, V]) eachBackward(yield func(K, V) bool) bool {
 	return t == nil || t.right.eachBackward(yield) && yield(t.key, t.value) && t.left.eachBackward(yield)
 }
 
-// From yields the keys from first on, in order, with their values.
+// From yields the keys at or above first in ascending order, with their values.
 func (t *Map[K, V]) From(first K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { t.eachFrom(first, yield) }
 }
@@ -164,9 +166,9 @@ func (t *Map[K, V]) eachFrom(first K, yield func(K, V) bool) bool {
 	return t.left.eachFrom(first, yield) && yield(t.key, t.value) && t.right.each(yield)
 }
 
-// Differences calls f for each key whose values differ between two maps, in no particular order. For a map without
-// the key, f gets the zero value. Differences skips the nodes that the trees share, so its time grows with the number
-// of changes between them.
+// Differences calls f for each key whose values differ between two maps, in no particular order. If a map does not
+// have the key, f gets the zero value for it. Differences skips the nodes that both trees share, so its time grows
+// with the number of changes between them, not with their size.
 func Differences[K cmp.Ordered, V comparable](before, after *Map[K, V], f func(key K, before, after V)) {
 	var zero V
 	switch {
@@ -189,8 +191,9 @@ func Differences[K cmp.Ordered, V comparable](before, after *Map[K, V], f func(k
 	}
 }
 
-// cut divides the tree into the keys below key, the value of key if it exists, and the keys above. The parts share the
-// nodes that are not on the path to key. They serve only for iteration: their nodes have neither height nor count.
+// cut divides the tree at key. It returns a tree of the lower keys, the value of key (or the zero value), and a tree
+// of the higher keys. Both trees share the nodes of t that are not on the path to key. They can only be iterated and
+// cut, because the heights and counts of their new nodes are wrong.
 func (t *Map[K, V]) cut(key K) (below *Map[K, V], value V, above *Map[K, V]) {
 	if t == nil {
 		return nil, value, nil

@@ -11,13 +11,13 @@ import (
 // Lexer reads tokens. It wraps memefish's lexer and never panics.
 type Lexer struct{ memefish.Lexer }
 
-// NewLexer returns a lexer at the beginning of a text.
+// NewLexer returns a lexer that stands before the first token of text.
 func NewLexer(text string) *Lexer {
 	return &Lexer{memefish.Lexer{File: &token.File{Buffer: text}}}
 }
 
-// errLex is the error for text on which memefish's lexer panics, such as a literal that is cut short in an escape
-// sequence.
+// errLex is the error for text on which memefish's lexer panics, such as a literal that ends in the middle of an
+// escape sequence.
 var errLex = errors.New("invalid token")
 
 // Next moves to the next token and stores it in Token. After the last token, its kind is TokenEOF.
@@ -30,7 +30,7 @@ func (l *Lexer) Next() (err error) {
 	return l.NextToken()
 }
 
-// Words returns the tokens of an expression, separated by one space.
+// Words returns the tokens of an expression, with one space between them.
 func Words(sql string) string {
 	var words []string
 	for lexer := NewLexer(sql); lexer.Next() == nil && lexer.Token.Kind != token.TokenEOF; {
@@ -39,8 +39,9 @@ func Words(sql string) string {
 	return strings.Join(words, " ")
 }
 
-// Canonical returns an expression without white space and comments, and with keywords and names in one case. It keeps
-// the case of names where it matters, for members of JSON: after a point, or in a STRUCT that may become JSON.
+// Canonical returns an expression without comments, with one space between tokens, and with keywords and names in
+// upper case. It does not change the case of names that may be members of JSON, where case matters: after a point, or
+// in an expression with STRUCT. If the expression cannot be split into tokens, Canonical returns it unchanged.
 func Canonical(sql string) string {
 	folds := !ContainsWord(sql, "STRUCT")
 	var words []string
@@ -60,7 +61,7 @@ func Canonical(sql string) string {
 	}
 }
 
-// ContainsWord reports whether text contains a word, ignoring case.
+// ContainsWord reports whether text contains word, ignoring case, also as a part of a longer word.
 func ContainsWord(text, word string) bool {
 	for i := 0; i+len(word) <= len(text); i++ {
 		if strings.EqualFold(text[i:i+len(word)], word) {

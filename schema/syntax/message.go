@@ -10,23 +10,24 @@ import (
 	"github.com/cloudspannerecosystem/memefish/token"
 )
 
-// The parser's messages name tokens in its own words: "expected token: ARRAY, <ident>, but: <eof>". Users get messages
-// in the form of Cloud Spanner: "Expecting ')' but found 'y'".
+// These match messages of the parser memefish, which names tokens in its own words: "expected token: ARRAY, <ident>,
+// but: <eof>". Users get messages in the form of Cloud Spanner: "Expecting ')' but found 'y'".
 var (
 	expectation  = regexp.MustCompile(`^expect(?:ed)?:? (.*?)(?:,? (?:but|got)\b.*)?$`)
 	parsersNames = regexp.MustCompile(`(^| )(?:privilege )?(?:token|identifier|ident|pseu[ds]o keyword|keyword|beginning of simple query)(?::? |$)`)
 	separators   = regexp.MustCompile(`, | or |,$| +$`)
 )
 
-// tokenWords maps the parser's names for kinds of tokens to words for users.
+// tokenWords maps memefish's names for kinds of tokens to words for users.
 var tokenWords = map[string]string{
 	"<ident>": "a name", "<eof>": "the end of the statement", "<int>": "an integer", "<float>": "a number", "<string>": "a string", "<bytes>": "a bytes literal", "<param>": "a parameter",
 }
 
-// inUsersWords translates an error of the parser. at is the offset of the token at which it stopped.
+// inUsersWords translates a message of the parser into words for users. at is the index of the token at which the
+// parser stopped.
 func (s *Statement) inUsersWords(reason string, at int) string {
 	for at < len(s.tokens) && s.tokens[at].pos == s.tokens[at].end {
-		at++ // skips an inserted word
+		at++ // skips a word that adapt has inserted
 	}
 	found, upper := tokenWords["<eof>"], ""
 	if at < len(s.tokens) {
@@ -52,7 +53,8 @@ func (s *Statement) inUsersWords(reason string, at int) string {
 	return "Expecting " + strings.Join(wanted, " or ") + " but found " + found
 }
 
-// wantedTokens returns the tokens that the parser would accept, in quotes, or words for kinds of them.
+// wantedTokens returns the tokens that the parser would have accepted: each in quotes, or as words for a kind of
+// tokens.
 func wantedTokens(list string) (wanted []string) {
 	if list = parsersNames.ReplaceAllString(list, "$1"); list == "," {
 		return []string{"','"}
@@ -68,7 +70,7 @@ func wantedTokens(list string) (wanted []string) {
 	return wanted
 }
 
-// otherReason translates an error that does not say what the parser expected.
+// otherReason translates a message of the parser that does not say what the parser expected.
 func (s *Statement) otherReason(reason, found string) string {
 	if strings.HasPrefix(reason, "unexpected token") || strings.HasPrefix(reason, "expect") {
 		return "Unexpected " + strings.TrimPrefix(found, "the ")
@@ -76,7 +78,7 @@ func (s *Statement) otherReason(reason, found string) string {
 	return sentence(reason)
 }
 
-// sentence changes the first letter of a message to a capital.
+// sentence translates names of tokens in a message of the parser, and changes its first letter to a capital.
 func sentence(reason string) string {
 	if strings.HasPrefix(reason, "number literal cannot follow identifier") {
 		return "A name cannot begin with a digit"
@@ -88,7 +90,7 @@ func sentence(reason string) string {
 	return string(unicode.ToUpper(first)) + reason[size:]
 }
 
-// quoted returns a token in quotes for a message. A literal has quotes of its own.
+// quoted returns the text of token at in quotes, for a message. A literal has quotes of its own and gets no more.
 func (s *Statement) quoted(at int) string {
 	text := s.Text[s.tokens[at].pos:s.tokens[at].end]
 	if strings.ContainsRune("'\"`", rune(text[0])) {
@@ -97,7 +99,7 @@ func (s *Statement) quoted(at int) string {
 	return "'" + shortToken(text) + "'"
 }
 
-// shortToken shortens a token for a message.
+// shortToken cuts a token to 40 bytes, for an error message.
 func shortToken(text string) string {
 	const longest = 40
 	if len(text) <= longest {

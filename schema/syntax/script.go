@@ -12,8 +12,8 @@ type ScriptStatement struct {
 	Line, Column int // its position in the script, from 1; the column counts characters
 }
 
-// SplitScript splits a DDL script into its statements. Each ends in a semicolon, which the last one may omit. Comments
-// alone are not a statement. Line numbers in errors refer to the script.
+// SplitScript splits a DDL script into its statements. Each statement ends in a semicolon, which may be missing after
+// the last one. Text that consists of comments is not a statement. Line numbers in errors are those of the script.
 func SplitScript(text string) ([]ScriptStatement, error) {
 	lexer := NewLexer(text)
 	script := &Statement{Text: text}

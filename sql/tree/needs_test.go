@@ -112,7 +112,7 @@ func TestNeeds(t *testing.T) {
 		{"state of nothing", selecting(callOf("get_table_column_identity_state", text("U.Missing"))), ""},
 		{"state of any", selecting(callOf("get_internal_sequence_state", refTo(9))), "member of spanner_info_reader for function get_internal_sequence_state"},
 		{"state of NULL", selecting(callOf("get_internal_sequence_state", &Literal{T: value.StringType, Value: value.Null(value.String)})), "member of spanner_info_reader for function get_internal_sequence_state"},
-		{"next value in a lambda", selecting(&Call{Func: &Function{Name: "f"}, Args: []Expr{nil}, Lambdas: []*Lambda{{Body: callOf("get_next_sequence_value", text("Seq"))}}}), "UPDATE sequence Seq"},
+		{"next value in a lambda", selecting(&Call{Func: &Function{Name: "f"}, Args: []Expr{&Lambda{Body: callOf("get_next_sequence_value", text("Seq"))}}}), "UPDATE sequence Seq"},
 		{"nothing", selecting(seven), ""},
 	} {
 		if got := needsText(c, Needs(test.s, c)); got != test.want {

@@ -19,7 +19,7 @@ import (
 var (
 	statements  = []Statement{new(Query), new(Insert), new(Update), new(Delete), new(Procedure), new(ChangeStreamRead)}
 	scans       = []Scan{new(TableScan), new(ViewScan), new(SingleRow), new(Filter), new(Project), new(Join), new(ArrayScan), new(Aggregate), new(OrderBy), new(Limit), new(SetOp), new(With), new(WithRef), new(Sample)}
-	expressions = []Expr{new(Literal), new(Param), new(Ref), new(Call), new(Cast), new(Subquery), new(MakeStruct), new(GetField), new(GetJSONField), new(Let)}
+	expressions = []Expr{new(Literal), new(Param), new(Ref), new(Call), new(Lambda), new(Cast), new(Subquery), new(MakeStruct), new(GetField), new(GetJSONField), new(Let)}
 )
 
 // TestNodesAreKnown: the lists above have every type with the method that makes it a statement, a scan or an expression.
@@ -155,7 +155,7 @@ func (f *filler) set(v reflect.Value, where string) {
 		*p = Col{ID: int(id), Name: f.name(where), Type: value.Int64Type}
 	case **Function:
 		*p = &Function{Name: "f", Type: value.Int64Type}
-	case **TableScan, **Conflict, **Returning, **Query, **Lambda:
+	case **TableScan, **Conflict, **Returning, **Query:
 		v.Set(reflect.ValueOf(fillAny(f, v)))
 	default:
 		f.setKind(v, where)
@@ -171,10 +171,8 @@ func fillAny(f *filler, v reflect.Value) any {
 		return fill(f, new(Conflict))
 	case *Returning:
 		return fill(f, new(Returning))
-	case *Query:
-		return fill(f, new(Query))
 	}
-	return fill(f, new(Lambda))
+	return fill(f, new(Query))
 }
 
 func (f *filler) setKind(v reflect.Value, where string) {
