@@ -13,7 +13,7 @@ const fewElements = 8
 
 // elementSet is the set of the elements of an array in "x IN UNNEST(array)", in one run.
 type elementSet struct {
-	table *hashTable // nil before the first row, and if there are at most fewElements
+	table *hashTable // nil before the first row, and if the array has at most fewElements elements
 	few   bool
 	empty bool // the array has no elements
 	null  bool // an element is NULL

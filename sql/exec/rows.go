@@ -121,7 +121,8 @@ func (b *batchRows) Fill(columns []value.Column, size int) (rows int, err error)
 	return rows, nil
 }
 
-// through returns how many of the next rows of the batch have size bytes together, or all of them.
+// through returns how many of the next rows of the batch, taken together, first reach size bytes. If all rows have
+// fewer bytes, it returns the number of all.
 func (b *batchRows) through(size int) (rows int) {
 	fixed := 0
 	var varied []int // columns
