@@ -207,7 +207,7 @@ func (p *planner) lowerUnnest(s *tree.ArrayScan) (relation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if refsOf(u.arrays...).intersects(setOf(in.cols())) || p.options.Batch { // a plan for partitions must have a table at its root
+	if refsOf(u.arrays...).intersects(setOf(in.cols())) || p.options.Batch { // a plan for partitions needs a table at its root
 		u.in = in
 		return u, nil
 	}

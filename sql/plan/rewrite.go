@@ -274,9 +274,9 @@ func pushIntoAggregate(r *aggregateRel, conds []tree.Expr) relation {
 	return filterBy(&a, stay)
 }
 
-// tellsEqualApart reports whether a condition may have different results for keys that are equal, as 1 / f > 0 has for 0 and -0. Such a
-// condition must stay above the grouping, since a group shows one of these keys but counts the rows of both. Comparisons and IS NULL have
-// one result for equal keys.
+// tellsEqualApart reports whether a condition can have different results for keys that are equal: 1 / f > 0 has
+// different results for 0 and -0. Such a condition must stay above the grouping, because a group shows only one of
+// the equal keys but counts the rows of all of them. Comparisons and IS NULL have the same result for equal keys.
 func tellsEqualApart(cond tree.Expr, keys map[int]tree.Expr) bool {
 	refs, compared := 0, 0
 	isKey := func(e tree.Expr) bool {
