@@ -38,11 +38,11 @@ import (
 // script:
 //
 //	ddl             runs DDL statements, each of which ends in a line with a semicolon
-//	query [sorted] [write]  runs a query and prints its columns and rows. sorted sorts the rows, write runs it in a read-write transaction
+//	query [sorted] [write]  prints a query's columns and rows. sorted sorts the rows, write uses a read-write transaction
 //	explain         prints the plan of a statement
 //	both [sorted]   prints the plan, then the rows
 //	profile         prints a query's plan with the number of rows that each operator returned
-//	exec            runs DML statements, each of which ends in a line with a semicolon, in a transaction that commits if all succeed
+//	exec            runs DML statements (each ends in a line with a semicolon) in one transaction, which commits if all succeed
 //	locks           prints the keys of tables and indexes that a statement in an open transaction has locked against writes
 //	partition       prints whether the statement can be partitioned, and the rows of two partitions of it
 //	pdml            prints whether the statement can run as partitioned DML, and the table or index that it scans
