@@ -183,8 +183,8 @@ func (o *streamOp) emit(r *run, n int) error {
 	return nil
 }
 
-// consume adds the rows of b at places to their groups. Then all groups but the last are complete, because the
-// input is ordered by group. consume adds the result rows of the complete groups to out.
+// consume adds the rows of b at places (indexes in the columns of b) to their groups. Then all groups but the last
+// are complete, because the input is ordered by group. consume adds the result rows of the complete groups to out.
 func (o *streamOp) consume(r *run, b *batch, places []int32) error {
 	count := o.number(b.span(), places)
 	if count > o.count {
@@ -241,7 +241,7 @@ func onlyGroup(n int) []int32 {
 	return make([]int32, n)
 }
 
-// same reports whether the row at place i has the same key as the last group.
+// same reports whether the row at place i of the batch has the same key as the last group.
 func (o *streamOp) same(i int) bool {
 	last := o.last[len(o.last)-len(o.keys):]
 	for j := range last {

@@ -221,8 +221,8 @@ func (d *distinctRows) add(r *run, key []value.Value, more ...value.Value) (firs
 	return d.addTagged(r, d.count, key, more)
 }
 
-// keepAll is like add, but keeps the key in memory even if the run has used up its share of memory. So it never
-// puts a row off.
+// keepAll adds a row without further values. Unlike add, it keeps the key in memory even if the run has used up its
+// share of memory, so it never puts a row off.
 func (d *distinctRows) keepAll(r *run, key []value.Value) (first bool, err error) {
 	if _, first = d.table.find(key); first {
 		err = r.memory.keepEntry(&d.held, key)

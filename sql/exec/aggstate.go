@@ -174,8 +174,8 @@ func (s *plainState) result(*run) (value.Value, error) { return s.state.Result()
 
 func (s *plainState) release(r *run) { r.memory.release(&s.held) }
 
-// collectingState keeps the arguments of all rows, and adds them to the function's state at the end. Aggregates
-// such as ARRAY_AGG, which keep values of each row, use it.
+// collectingState keeps the arguments of all rows, and adds them to the function's state at the end. It is the
+// state of aggregates such as ARRAY_AGG, which keep values of each row.
 type collectingState struct {
 	plainState
 	rows []value.Value // the arguments of the kept rows, one row after the other
@@ -280,7 +280,8 @@ func (s *deferredState) failure() value.Value {
 type aggStates interface {
 	// resize begins new groups until there are n groups.
 	resize(n int)
-	// add adds the rows of b at places to their groups. The row at place i belongs to the group groups[i].
+	// add adds the rows of b at places (indexes in the columns of b) to their groups. The row at place i belongs to
+	// the group groups[i].
 	add(r *run, b *batch, places, groups []int32) error
 	result(r *run, group int) (value.Value, error)
 	// failure returns the error that the aggregate has deferred for a group, or NULL if there was none. It may be

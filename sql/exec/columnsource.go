@@ -14,14 +14,16 @@ import (
 
 // ColumnSource returns the rows of a scan column by column, in the order of the rows' keys.
 type ColumnSource interface {
-	// Next moves to the next rows, at most most of them. It returns how many rows it moved to, 0 at the end.
+	// Next moves to the next rows; most is the greatest number of rows to move to. It returns how many rows it
+	// moved to, 0 at the end.
 	Next(most int) (rows int, err error)
 	// Column returns the values of column i of the scan for the rows that Next moved to. They are valid until the
 	// next call of Next.
 	Column(i int) (fn.Column, error)
 	// Chunks returns how many chunks of a columnar copy the source reads.
 	Chunks() int
-	// Release closes cursors in the storage engine, as table.Rows.Release does.
+	// Release closes the cursors that the source holds in the storage engine. A later call of Next opens them
+	// again.
 	Release()
 	// Close ends the read. It is called once.
 	Close() error
@@ -40,7 +42,7 @@ type columnScan struct {
 	cols   []fn.Column
 }
 
-// release closes cursors in the storage engine.
+// release closes the cursors that the scan's ColumnSource holds in the storage engine.
 func (s *columnScan) release() {
 	if s.source != nil {
 		s.source.Release()
@@ -54,8 +56,8 @@ func (o *scanOp) byColumns(r *run) bool {
 	return r.env.Columns != nil && r.env.Writer == nil && o.columnar && (!o.partial || o.node.Method == plan.ColumnarScan) && len(o.place.spans) > 0
 }
 
-// openColumns opens a ColumnSource for the scan. If Env.Columns returns none, the scan stays closed, and
-// isByColumns returns false.
+// openColumns opens a ColumnSource for the scan. If Env.Columns returns nil, the scan gets no source, and
+// isByColumns then returns false.
 func (o *scanOp) openColumns(r *run) error {
 	source, err := r.env.Columns(ColumnRead{o.projection, o.place.spans, o.node.Method})
 	if source == nil || err != nil {
@@ -73,7 +75,7 @@ func (o *scanOp) openColumns(r *run) error {
 // isByColumns reports whether the scan has an open ColumnSource.
 func (o *scanOp) isByColumns() bool { return o.columns != nil && o.columns.source != nil }
 
-// nextColumns is scanOp.next for a scan with an open ColumnSource.
+// nextColumns returns the next batch of a scan with an open ColumnSource, nil at the end.
 func (o *scanOp) nextColumns(r *run) (*batch, error) {
 	for o.left != 0 {
 		o.out.begin()
@@ -133,7 +135,7 @@ type scanVectors struct {
 	err      error // the error that ends the scan after the rows of the batch
 }
 
-// nextVectors is scanOp.next for a scan that decodes stored rows into vectors.
+// nextVectors decodes the next stored rows into vectors and returns them as a batch of columns, nil at the end.
 func (o *scanOp) nextVectors(r *run) (*batch, error) {
 	v := o.vectors
 	if v == nil {
@@ -232,7 +234,8 @@ func (p *Program) readColumns(r *run) (Rows, error) {
 	return rowsOf(r, op, p.plan.Columns), nil
 }
 
-// SourceRows returns the rows of a source as Rows. The source's columns must be those of the result.
+// SourceRows returns the rows of a source as Rows with the given columns. The source must return these columns, in
+// this order.
 func SourceRows(ctx context.Context, columns []plan.Column, source ColumnSource) Rows {
 	r := &run{ctx: ctx}
 	scan := &columnScan{source: source, cols: make([]fn.Column, len(columns))}

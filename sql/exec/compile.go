@@ -18,7 +18,8 @@ type eval func(r *run, row []value.Value) (value.Value, error)
 type compiler struct {
 	prog   *Program
 	tables *table.Descriptors
-	// driving is the scan that plan.Plan.Driving returns.
+	// driving is the scan whose keys are divided to partition the statement (plan.Plan.Driving); nil if there is
+	// none.
 	driving *plan.Scan
 	// partial says that a LIMIT or EXISTS above the node that is being compiled can stop before the node has
 	// returned all its rows.

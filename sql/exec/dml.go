@@ -22,10 +22,10 @@ type dmlCode struct {
 	input  maker
 	rows   [][]eval // the rows of VALUES; nil is DEFAULT
 	assert eval
-	// conflict is ON CONFLICT, or nil.
+	// conflict is the compiled clause ON CONFLICT, nil without that clause.
 	conflict *conflictCode
-	// returns are the expressions of THEN RETURN. They are computed over rows with the columns node.Return.Columns.
-	// nil stands for the action.
+	// returns are the expressions of THEN RETURN, which are computed over rows with the columns
+	// node.Return.Columns. A nil expression stands for the column of WITH ACTION.
 	returns []eval
 	columns []plan.Column
 }

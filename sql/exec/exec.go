@@ -90,7 +90,8 @@ type Program struct {
 	read *keyScan
 	root maker
 	dml  *dmlCode
-	// driving is the compiled scan that plan.Plan.Driving returns; nil if there is none.
+	// driving is the compiled scan whose keys are divided to partition the statement (plan.Plan.Driving); nil if
+	// there is none.
 	driving *keyScan
 	// These are the numbers of objects that a run needs: roomSize of values in run.room, lazies of lazyArgs, sets
 	// of element sets, and spools of spools. bounded is how many calls were compiled by the method bounded.

@@ -98,7 +98,8 @@ func (o *hashJoinOp) open(r *run) error {
 
 func (o *hashJoinOp) close() error { return closeAll(o.probe, o.build) }
 
-// fill reads all rows of build into the table. When the table is full, it writes the rows to disk.
+// fill reads all rows of build into the table. If the rows take too much memory, it writes them to partitions on
+// disk instead.
 func (o *hashJoinOp) fill(r *run) error {
 	o.spilled.free(r)
 	o.spilled = nil
@@ -122,7 +123,8 @@ func (o *hashJoinOp) clear(r *run) {
 	r.memory.release(&o.held)
 }
 
-// keep adds a row of build to the table, or spills it.
+// keep adds a row of build to the table. If rows of build are on disk already, it adds the row to a partition
+// there.
 func (o *hashJoinOp) keep(r *run, row []value.Value) error {
 	whole, err := o.keyOf(r, o.rightKeys, row)
 	switch {
@@ -222,7 +224,8 @@ func (o *hashJoinOp) advance(r *run) (bool, error) {
 	return true, nil
 }
 
-// match joins the current row with its entries, until the batch is full or no entry is left.
+// match joins the current row of probe with the entries that have the row's key, until the batch is full or no
+// entry is left.
 func (o *hashJoinOp) match(r *run) error {
 	row, w := o.outer.row(o.at), len(o.rightNulls)
 	for o.entry >= 0 && !o.out.full() {

@@ -109,10 +109,10 @@ func (t *hasher) hashOf(key []value.Value) uint64 {
 	return h
 }
 
-// nullPart is what part returns for NULL.
+// nullPart is the hash of NULL, which the method part returns.
 const nullPart = 0x9e3779b97f4a7c15
 
-// part returns a hash of one value of a key. hashOf combines these hashes to that of the key.
+// part returns a hash of one value of a key. hashOf combines the hashes of a key's values to the hash of the key.
 func (t *hasher) part(v value.Value, typ *value.Type) uint64 {
 	if v.IsNull() {
 		return nullPart
@@ -255,7 +255,8 @@ func (t *hashTable) lookup(cols []fn.Column, span int, places, entries []int32) 
 	}
 }
 
-// addParts combines the values of a column at places with hashes, in the same way as hashOf.
+// addParts combines the hashes of keys with one more value of each key: for each place i of places, it combines
+// t.hashes[i] with the value of col at i, as hashOf does.
 func (t *hashTable) addParts(col *fn.Column, typ *value.Type, places []int32) {
 	switch v := col.Vector; {
 	case v == nil || v.Nulls != nil:

@@ -20,8 +20,8 @@ type elementSet struct {
 }
 
 // inArray compiles x IN UNNEST(array). If the array is the same for all rows of a run, the first row makes a set of
-// its elements, and each row looks x up in the set. compare compares x with every element. It is used for all other
-// arrays, and for types whose values can contain a NULL.
+// its elements, and each row looks x up in the set. For all other arrays, and for types whose values can contain a
+// NULL, inArray returns compare, which compares x with every element.
 func (c *compiler) inArray(e *tree.Call, compare eval) (eval, error) {
 	if !hasSet(e) {
 		return compare, nil

@@ -27,9 +27,9 @@ const (
 	// workingShare replaces workingMemory if Env.SpillAbove is set: an operator may then keep
 	// Env.SpillAbove/workingShare bytes.
 	workingShare = 16
-	// overdraft is the number of bytes that a run that spills may take after its account has refused bytes. They
-	// are charged to an account that all such runs share. They are enough for the working memory of an operator,
-	// and for the blocks of lists that it writes or merges.
+	// overdraft is the number of bytes that a run that spills may take after its account has refused bytes. The
+	// overdraft is charged to an account that all such runs share. It is enough for the working memory of an
+	// operator, and for the blocks of the lists that the operator writes or merges.
 	overdraft = 3 * workingMemory
 	// chargeStep is the unit of charges in bytes: a run charges its account a multiple of it.
 	chargeStep = 64 << 10
@@ -49,7 +49,7 @@ type rowMemory struct {
 	spilling  *memory.Account // the account that all spilling runs share; the overdraft is charged to it
 	overdrawn int64
 	// share is the number of bytes of rows that the run may keep before its operators spill. working is the number
-	// of bytes that each operator may keep even then.
+	// of bytes that each operator may keep even when the run keeps more than share.
 	share, working int64
 	spills         bool
 	short          bool // the account has refused bytes, so the run has overdrawn it
@@ -178,8 +178,8 @@ func isComputed(e plan.Expr) bool {
 }
 
 // besideRow returns how many bytes of memory values take in addition to a row that is kept too. values are those of
-// expressions over the row; computed says which expressions compute a new value. The others share the bytes of
-// their string or list with the row.
+// expressions over the row. Where computed is false, the value is a column of the row, and its string or list is
+// counted with the row.
 func besideRow(values []value.Value, computed []bool) int64 {
 	n := int64(len(values)) * valueBytes
 	for i, v := range values {
@@ -220,7 +220,7 @@ type madeValues struct {
 }
 
 // bounded compiles a call so that a result larger than maxValueBytes is an error, and the call's last large result
-// is charged to the run. Only functions whose result can be larger than their arguments need it.
+// is charged to the run. Only functions whose result can be larger than their arguments are compiled by bounded.
 func (c *compiler) bounded(t *value.Type, f eval) eval {
 	var size func(value.Value) int64
 	switch t.Kind {

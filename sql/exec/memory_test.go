@@ -56,8 +56,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestHeapIsCharged compares how much heap the rows of a statement take with how many bytes the statement is
-// charged for them.
+// TestHeapIsCharged checks that a statement is charged for the memory that its rows take: the heap may grow by at
+// most a quarter more than the peak of the charged bytes.
 func TestHeapIsCharged(t *testing.T) {
 	db := newTestDB(t)
 	db.spill = nil

@@ -24,14 +24,15 @@ type mergeSource struct {
 	row    []value.Value
 }
 
-// rowStream returns sorted rows one by one, as a spill.Reader does.
+// rowStream returns sorted rows one by one. A spill.Reader is a rowStream.
 type rowStream interface {
 	Next(row []value.Value) (bool, error)
 	Close()
 }
 
-// newMerge merges lists with rows of these types, and the streams others. If there are more than mergeFanIn lists,
-// it first merges mergeFanIn neighbouring lists at a time to longer lists on disk.
+// newMerge merges lists with rows of these types. It merges them with others, which are further sorted rows that
+// are computed as they are read. If there are more than mergeFanIn lists, it first merges mergeFanIn neighbouring
+// lists at a time to longer lists on disk.
 func (r *run) newMerge(types []*value.Type, compare func(a, b []value.Value) int, lists []*spill.Rows, others ...rowStream) (*merge, error) {
 	for len(lists) > mergeFanIn {
 		var longer []*spill.Rows

@@ -34,7 +34,7 @@ type mergeScanOp struct {
 	out     batch
 }
 
-// stream holds the rows whose keys have the same first plan.Scan.Merge parts.
+// stream holds the rows whose keys have the same values in the first n parts, where n is plan.Scan.Merge.
 type stream struct {
 	rows   *table.Rows
 	prefix int    // the length in bytes of these first parts in a key
@@ -65,8 +65,8 @@ func (o *mergeScanOp) open(r *run) error {
 	return o.openStreams(r, groups)
 }
 
-// groups divides spans, which are sorted, into one group for each stream: keys in the spans of a group have the
-// same first parts.
+// groups divides spans, which are sorted, into one group for each stream: the keys in the spans of a group have the
+// same values in the first plan.Scan.Merge parts.
 func (o *mergeScanOp) groups(spans []table.Span) [][]table.Span {
 	var list [][]table.Span
 	for len(spans) > 0 {

@@ -121,8 +121,8 @@ func (b *batchRows) Fill(columns []value.Column, size int) (rows int, err error)
 	return rows, nil
 }
 
-// through returns how many of the next rows of the batch, taken together, first reach size bytes. If all rows have
-// fewer bytes, it returns the number of all.
+// through returns how many rows Fill appends: as many of the next rows of the batch as it takes to reach size
+// bytes, or all of them if they have fewer bytes.
 func (b *batchRows) through(size int) (rows int) {
 	fixed := 0
 	var varied []int // columns
@@ -142,7 +142,7 @@ func (b *batchRows) through(size int) (rows int) {
 	return rows
 }
 
-// fillColumns does what Fill does, for a batch of columns.
+// fillColumns appends the values of the next rows to columns, as Fill does. The batch must be one of columns.
 func (b *batchRows) fillColumns(columns []value.Column, size int) (rows int, err error) {
 	places := b.batch.at[b.next:]
 	places = places[:b.placesOf(places, size)]
@@ -178,8 +178,8 @@ func (b *batchRows) fillColumns(columns []value.Column, size int) (rows int, err
 	return len(places), nil
 }
 
-// placesOf returns how many of the rows at places, taken together, first reach size bytes. If all rows have fewer
-// bytes, it returns the number of all.
+// placesOf returns how many rows fillColumns appends: as many of the rows at places as it takes to reach size
+// bytes, or all of them if they have fewer bytes.
 func (b *batchRows) placesOf(places []int32, size int) (rows int) {
 	for rows < len(places) && size > 0 {
 		for c := range b.batch.cols {

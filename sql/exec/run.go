@@ -57,8 +57,8 @@ type operator interface {
 	close() error
 }
 
-// These constants say how often run.check is called and reads the clock: so seldom that it costs nearly nothing,
-// and so often that a cancelled run ends within milliseconds.
+// These constants say how often run.check is called and reads the clock: so seldom that the checks cost nearly
+// nothing, and so often that a cancelled run ends within milliseconds.
 const (
 	// checkRows is the number of rows that an operator drops between two calls of check.
 	checkRows = 1024

@@ -75,8 +75,8 @@ func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
 	return s, err
 }
 
-// place describes what a scan reads in one opening. For a read of one whole key, one, key, vals, room and bytes
-// hold the key within the place itself, which saves allocations.
+// place describes what a scan reads in one opening. The fields from one on are memory for the key of a scan that
+// reads one whole key. They lie within the place itself, which saves allocations.
 type place struct {
 	spans []table.Span
 	rests []table.Span // if not nil, the bytes of each key after the skipped part must lie in one of these spans: see skipCode
@@ -164,7 +164,7 @@ func (s *keyScan) locatePoint(r *run, p *place) error {
 	return nil
 }
 
-// read returns a table.Read for the rows of a place.
+// read returns the table.Read that reads the rows of a place.
 func (s *keyScan) read(r *run, p *place) table.Read {
 	read := table.Read{Projection: s.projection, Reverse: s.node.Reverse, Spans: p.spans, Limit: s.stored(p), Partial: s.partial, Memory: r.env.Memory}
 	if s.node.Exclusive {

@@ -74,7 +74,7 @@ func (c *compiler) seekRange(b *plan.SeekRange) (*rangeCode, error) {
 	return &rangeCode{low: list[0], high: list[1], prefix: list[2], lowOpen: b.LowOpen, highOpen: b.HighOpen, like: b.Like}, nil
 }
 
-// isPoint reports whether the seek always is for exactly one whole key.
+// isPoint reports whether the seek consists of exactly one whole key, whatever values its expressions have.
 func (s *seekCode) isPoint() bool {
 	if s.tuples != nil || s.bounds != nil || len(s.parts) != len(s.key) {
 		return false
@@ -356,7 +356,7 @@ func newSkip(s *keyScan) (*skipCode, error) {
 // one range.
 var errManyValues = errors.New("too many values for a skip scan")
 
-// locate computes into p what the scan reads.
+// locate sets p to the spans that the scan reads. For that it first looks up the values of the skipped key part.
 func (c *skipCode) locate(r *run, p *place) error {
 	f := finder{skipCode: c}
 	var set table.KeySet

@@ -140,7 +140,8 @@ func (o *computeOp) next(r *run) (*batch, error) {
 	return &o.out, nil
 }
 
-// limitOp is LIMIT and OFFSET: it skips the first rows of its input, and returns a number of the rows after them.
+// limitOp is LIMIT and OFFSET: it skips the first rows of its input, and returns no more than a given number of the
+// rows that follow.
 type limitOp struct {
 	in            operator
 	count, offset eval

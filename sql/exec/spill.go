@@ -201,7 +201,7 @@ type partitions struct {
 	held    held
 }
 
-// add adds a row (the values of row, followed by more) whose key has this hash.
+// add adds a row (the values of row, followed by more) to the partition for the hash of the row's key.
 func (p *partitions) add(r *run, hash uint64, row []value.Value, more ...value.Value) error {
 	w := &p.writers[hash>>(64-partitionBits)]
 	if *w == nil {

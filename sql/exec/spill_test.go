@@ -58,7 +58,7 @@ var spillingQueries = map[string]string{
 	"all at once":       "WITH w AS (SELECT DISTINCT MOD(x, 900) AS m FROM UNNEST(@n) x) SELECT a.m, COUNT(DISTINCT b.m) FROM w a JOIN@{JOIN_METHOD=HASH_JOIN} w b ON MOD(a.m, 100) = MOD(b.m, 100) GROUP BY 1 ORDER BY 2, 1 DESC",
 }
 
-// spillingRows is the number of elements of @n.
+// spillingRows is the number of elements of the array parameter @n of spillingQueries.
 const spillingRows = 1000
 
 // spillingProgram plans and compiles one of spillingQueries. It also returns the environment for a run, with the

@@ -137,8 +137,8 @@ func (q *subqueryCode) evalIn(r *run, row []value.Value) (value.Value, error) {
 	return value.OfBool(false), nil
 }
 
-// searchNested computes x IN (subquery) for ARRAYs and STRUCTs. It compares x with each value, because NULLs within
-// them can make a comparison NULL.
+// searchNested computes x IN (subquery) if x is an ARRAY or STRUCT. It compares x with each value of the subquery,
+// because a NULL within x or within a value can make the comparison NULL.
 func (q *subqueryCode) searchNested(s *subqueryState, x value.Value) value.Value {
 	unknown := s.hasNull
 	for i := range s.set.len() {

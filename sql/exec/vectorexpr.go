@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// vectorEval computes an expression for the rows of b at places. ok is false if the expression fails for a row. The
-// caller then computes the expression row by row, to find the first error.
+// vectorEval computes an expression for the rows of b at places (indexes in the columns of b). ok is false if the
+// expression fails for a row. The caller then computes the expression row by row, to find the first error.
 type vectorEval func(r *run, b *batch, places []int32) (col fn.Column, ok bool)
 
 // vector compiles an expression so that it is computed for many rows at once. It returns nil for expressions that
@@ -107,7 +107,7 @@ func (r *run) output(at int) *vectorRoom {
 	return &r.outputs[at]
 }
 
-// vectorRoom is the memory that one expression uses in a run, for each batch in turn.
+// vectorRoom holds the memory of one expression in a run. The expression reuses the memory for each batch.
 type vectorRoom struct {
 	operators.Output
 	cols   []fn.Column
@@ -270,7 +270,7 @@ func (v *vectorRoom) decide(col *fn.Column, places []int32, span int, decisive b
 	return room
 }
 
-// truth returns the BOOL at a place of col: null if it is NULL, else its value in is.
+// truth returns the BOOL at a place of col. null says that it is NULL; otherwise is holds its value.
 func truth(col *fn.Column, place int) (null, is bool) {
 	if v := col.Vector; v != nil && v.Bools != nil {
 		return v.Nulls != nil && v.Nulls[place], v.Bools[place]
@@ -360,7 +360,7 @@ type chosen struct {
 	row    []value.Value
 }
 
-// choose returns those of the given places whose rows in b fulfil the condition.
+// choose returns those of the given places (indexes in the columns of b) whose rows fulfil the condition.
 func (o *chosen) choose(r *run, b *batch, places []int32, cond *condition) ([]int32, error) {
 	o.places = o.places[:0]
 	if cond.vector != nil && !b.isSmall() {
@@ -466,8 +466,9 @@ type vectors struct {
 	strict bool
 }
 
-// compute sets cols to the values of the expressions for the rows of b at places. It stops before the last of these
-// rows if the values are large. done is the number of rows for which it has computed the values.
+// compute sets cols to the values of the expressions for the rows of b at places (indexes in the columns of b). It
+// stops before the last of these rows if the values are large. done is the number of rows for which it has computed
+// the values.
 func (v *vectors) compute(r *run, b *batch, places []int32) (done int, err error) {
 	byRow, wanted := false, places
 	for i := range v.exprs {
@@ -520,7 +521,8 @@ func (v *vectors) allByRow(r *run, b *batch, places []int32) (done int, err erro
 	return v.rowByRow(r, b, places)
 }
 
-// rowByRow computes the expressions that byRow marks, row by row. done is as in compute.
+// rowByRow computes the expressions that byRow marks, row by row. It stops early if the values are large. done is
+// the number of rows for which it has computed the values.
 func (v *vectors) rowByRow(r *run, b *batch, places []int32) (done int, err error) {
 	defer clear(v.byRow)
 	if v.whole == nil && b.cols != nil {

@@ -225,8 +225,8 @@ func (a *access) bind(s *scanRel, pred predicate) {
 // parts. The limit is needed because each alternative repeats that seek's lists of values.
 const maxDeeper = 10
 
-// matchCases finds one seek for each alternative of an OR. It returns nil if an alternative's seek is less deep
-// than depth (see seek.depth), or if none is deeper. exact says that the seeks together imply the OR.
+// matchCases finds one seek for each alternative of an OR. It returns nil if one of the seeks binds less of the key
+// than depth (see seek.depth), or if none binds more. exact says that the seeks together imply the OR.
 func (a *access) matchCases(d disjunction, pred predicate, depth int) (seeks []seek, exact bool) {
 	exact = true
 	deeper := false

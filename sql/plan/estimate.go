@@ -140,7 +140,7 @@ func (r *rangeSargs) selectivity() float64 {
 	return 1
 }
 
-// wholeKey reports whether the first n key parts determine a row, so that at most one row has given values in them.
+// wholeKey reports whether at most one row has given values in the first n parts of the key.
 func (a *access) wholeKey(n int) bool {
 	if a.index != nil && a.index.Unique {
 		return n >= len(a.index.Key)

@@ -34,8 +34,8 @@ type (
 		Reverse bool
 		// If Merge is not 0, the scan reads several sorted streams and merges them: one stream for each combination
 		// of values of the first Merge key parts. The rows then come in the order of the key parts that follow. If
-		// MergeKey is set, the streams are merged by its parts of the key instead; it can include leading parts,
-		// which have one value within a stream. If Merge is 0, the rows come in key order.
+		// MergeKey is set, the rows come in the order of its key parts instead. MergeKey can include some of the
+		// first Merge parts, which have one value within a stream. If Merge is 0, the rows come in key order.
 		Merge    int
 		MergeKey []MergePart
 		// Chosen says that the planner, not a hint, has chosen to read a range of Index, and that the scan must
@@ -214,8 +214,8 @@ type Seek struct {
 }
 
 // SeekPart lists the values that one key part can have: any of Values, any element of Array, and NULL if Null is
-// set. If Each is set, it can have every value that occurs there in the table or index and lies in Among (nil for
-// all). NULL in Values or Array equals nothing, unless NullSafe is set.
+// set. If Each is set, the part can have every value that it has in the table or index and that lies in Among (nil
+// for all). NULL in Values or Array equals nothing, unless NullSafe is set.
 type SeekPart struct {
 	Values         []Expr
 	Array          Expr

@@ -155,7 +155,7 @@ func pushIntoJoin(r *joinRel, conds []tree.Expr) relation {
 }
 
 // simplifyOuter turns an outer join into an inner join, or a full join into a left join, if conds drop all rows
-// that the outer join adds in comparison.
+// that the simpler join does not return.
 func simplifyOuter(j *joinRel, conds []tree.Expr) {
 	if j.kind != LeftJoin && j.kind != FullJoin {
 		return

@@ -143,7 +143,7 @@ func (p *planner) buildScan(s *scanRel, req request) (built, error) {
 	return p.scanNode(s, a, residual, req)
 }
 
-// scanNode returns the Scan of an access. Its columns are those that the request needs or that residual tests.
+// scanNode returns the Scan of an access. The Scan has the columns that the request needs or that residual tests.
 func (p *planner) scanNode(s *scanRel, a *access, residual []tree.Expr, req request) (built, error) {
 	all := setOf(s.out)
 	wanted := request{need: colSet{}, prefer: req.prefer}
