@@ -19,9 +19,9 @@ const (
 )
 
 // batch holds rows in one of two forms. Flat rows lie in one slice: row i is vals[i*width : (i+1)*width]. A batch
-// of columns has one fn.Column for each column in cols. The indexes of its rows in these columns are in at; such an
-// index is called a place. A batch belongs to the operator that returned it. The operator that called next may
-// change the batch until it calls next again.
+// of columns has one fn.Column for each column, in cols. The slice at holds the indexes of its rows in these
+// columns; such an index is called a place. A batch belongs to the operator that returned it. The operator that
+// called next may change the batch until it calls next again.
 type batch struct {
 	width, n int
 	vals     []value.Value
@@ -142,7 +142,7 @@ func (b *batch) toRows() {
 	b.cols = nil
 }
 
-// keepPlaces keeps the rows at the places kept, and drops all other rows.
+// keepPlaces keeps the rows at the places in kept, and drops all other rows.
 func (b *batch) keepPlaces(kept []int32) {
 	if b.cols != nil {
 		b.at, b.n = kept, len(kept)

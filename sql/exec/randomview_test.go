@@ -32,8 +32,7 @@ func TestRandomViews(t *testing.T) {
 	}
 }
 
-// view returns the SQL of a random view that reads of. of is a table or view with the columns of T; the new view
-// has the columns of T, too.
+// view returns the SQL of a random view over the table or view whose name is of. Both have the columns of T.
 func (g generator) view(of string) string {
 	p := g.predicate("t.", 2)
 	switch g.IntN(5) {

@@ -146,7 +146,7 @@ func (p *planner) once(r *barrierRel) (first []tree.Computed, in relation, rest 
 	return first, push(r.in, down), rest
 }
 
-// takeOut replaces the operands of a comparison that are not leakproof by columns. made are these columns and the
+// takeOut replaces the operands of a comparison that are not leakproof by columns. made lists these columns and the
 // expressions that compute them. crosses is the comparison with the columns as operands; it is nil if the
 // comparison would still not be leakproof. own holds the columns of the barrier: an operand that uses one of them
 // is not replaced.

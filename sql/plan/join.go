@@ -65,8 +65,8 @@ type hinted struct {
 
 func (h hinted) given() bool { return h.method != anyMethod || h.forceOrder || h.buildLeft }
 
-// joinHints returns what hints say about a join. at are the hints at the join, and statement are those of the
-// statement, which apply to all joins.
+// joinHints returns what hints say about a join. The parameter at holds the hints at the join; statement holds
+// those of the statement, which apply to all joins.
 func joinHints(at, statement tree.Hints) (hinted, error) {
 	var h hinted
 	for _, name := range []string{"JOIN_METHOD", "JOIN_TYPE"} {

@@ -232,9 +232,9 @@ func (g *joinGroup) equalColumns() map[int][]tree.Col {
 	return equals
 }
 
-// transferable reports whether a condition compares only column col, and with values that are known before any row
-// is read. It is false for an equality, which need not be copied: it leaves so few rows that the join looks up the
-// other relations by their values.
+// transferable reports whether a condition compares only column col, and only with values that are known before any
+// row is read. It is false for an equality, which need not be copied: an equality leaves so few rows that the join
+// looks up the other relations by the values in these rows.
 func transferable(cond tree.Expr, col tree.Col) bool {
 	c, ok := cond.(*tree.Call)
 	if !ok || hasSubquery(cond) {

@@ -119,7 +119,7 @@ func buildEmpty(r *emptyRel, req request) built {
 	return b
 }
 
-// with returns a copy of the request that also needs the columns more.
+// with returns a copy of the request that also needs the columns in more.
 func (req request) with(more colSet) request {
 	req.need = maps.Clone(req.need).addAll(more)
 	return req
@@ -206,7 +206,7 @@ func (p *planner) addColumns(b built, exprs []tree.Computed, req request) (built
 	return p.recompute(b, made, req)
 }
 
-// recompute adds a Compute whose rows hold the columns of b that req needs, and the new columns made.
+// recompute adds a Compute. Its rows hold those columns of b that req needs, and the new columns, which made lists.
 func (p *planner) recompute(b built, made []tree.Computed, req request) (built, error) {
 	n := &Compute{Input: b.node}
 	out := built{node: n, at: slots{}, distinct: b.distinct}
@@ -237,7 +237,7 @@ func (p *planner) recompute(b built, made []tree.Computed, req request) (built, 
 	return out, nil
 }
 
-// columnOrder returns the columns of at that req needs, the columns in req.prefer first.
+// columnOrder returns the IDs of those columns in the map at that req needs. The columns in req.prefer come first.
 func columnOrder(req request, at slots) []int {
 	var list []int
 	listed := colSet{}

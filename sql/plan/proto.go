@@ -340,7 +340,7 @@ func (w *protoWriter) dml(m *DML) {
 	}
 }
 
-// with returns a copy of m to which the entries of more are added.
+// with returns a copy of m to which the entries in more are added.
 func (m meta) with(more meta) meta {
 	out := maps.Clone(m)
 	maps.Copy(out, more)

@@ -49,8 +49,8 @@ func push(r relation, conds []tree.Expr) relation {
 	return &filterRel{in: r, conds: conds}
 }
 
-// divide separates conditions: down are those that use neither a column of made nor the column offset, stay are all
-// others. offset can be nil. divide adds offset to made.
+// divide separates conditions. down holds the conditions that use neither a column in made nor the column offset,
+// and stay holds all others. offset can be nil. divide adds offset to made.
 func divide(conds []tree.Expr, made colSet, offset *tree.Col) (down, stay []tree.Expr) {
 	if offset != nil {
 		made[offset.ID] = true

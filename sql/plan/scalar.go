@@ -10,8 +10,8 @@ import (
 // slots maps each column, by its Col.ID, to the column's index in a flat row. Several columns can share an index.
 type slots map[int]int
 
-// scalar compiles e to an expression over rows with the slots at. A column that is not in at comes from an
-// enclosing row, through a register.
+// scalar compiles e to an expression over rows whose columns have the slots in the map at. A column that is not in
+// the map comes from an enclosing row, through a register.
 func (p *planner) scalar(e tree.Expr, at slots) (Expr, error) {
 	var failed error
 	compile := func(e tree.Expr) Expr {

@@ -318,8 +318,8 @@ func (p *planner) buildBackJoin(s *scanRel, a *access, residual []tree.Expr, req
 	return p.joinRow(left, &row, key, late, req)
 }
 
-// joinRow plans the Apply of a back join: for each row of left, it reads the table's row whose key is the values of
-// key. late are the conditions on that row.
+// joinRow plans the Apply of a back join: for each row of left, it reads the table's row that has the primary key
+// in key. late holds the conditions that are tested on that row.
 func (p *planner) joinRow(left built, row *scanRel, key, late []tree.Expr, req request) (built, error) {
 	point := &access{key: row.table.Key, covering: true, unique: true}
 	sk := seek{}
@@ -381,8 +381,8 @@ func (p *planner) merges() bool {
 	return !p.options.Batch
 }
 
-// arrangeMost makes an access return its rows in the order want, or in the order of as many of its first keys as
-// possible. It returns the number of these keys.
+// arrangeMost makes an access return its rows sorted by want, or by as many of the first keys of want as possible.
+// It returns the number of these keys.
 func (p *planner) arrangeMost(s *scanRel, a *access, want []slotOrder) int {
 	_, fixed := s.orderOf(a)
 	for n := len(want); n > 0; n-- {
@@ -393,7 +393,7 @@ func (p *planner) arrangeMost(s *scanRel, a *access, want []slotOrder) int {
 	return 0
 }
 
-// arrange makes an access return its rows in the order want, and reports whether that is possible. For that, it can
+// arrange makes an access return its rows sorted by want, and reports whether that is possible. For that, it can
 // make the access read in reverse, or merge the streams that come from lists of values for leading key parts.
 func (p *planner) arrange(s *scanRel, a *access, want []slotOrder) bool {
 	for a.merge = 0; a.merge == 0 || p.merges() && a.merge <= a.listed(); a.merge++ {
@@ -412,9 +412,9 @@ func (p *planner) arrange(s *scanRel, a *access, want []slotOrder) bool {
 	return false
 }
 
-// mergeKey returns the key parts by which streams must be merged if the order want includes columns of the first
-// a.merge parts. It returns nil if want includes none of them. The key parts after the first a.merge parts keep
-// their sequence.
+// mergeKey returns the key parts by which streams must be merged if want includes columns of the first a.merge
+// parts of the key. It returns nil if want includes none of these columns. The key parts after the first a.merge
+// parts keep their sequence.
 func (s *scanRel) mergeKey(a *access, want []slotOrder) []MergePart {
 	first := map[int]int{} // maps the slot of a column to the part, for the parts whose values tell the streams apart
 	for i, part := range a.key[:a.merge] {

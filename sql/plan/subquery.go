@@ -127,8 +127,8 @@ func unlimited(r relation) relation {
 	return r
 }
 
-// correlatedOf divides conditions. correlated are those that use columns of outer and can move out of the subquery;
-// keep are all others.
+// correlatedOf divides conditions. correlated holds the conditions that use columns in outer and can move out of
+// the subquery, and keep holds all others.
 func correlatedOf(conds []tree.Expr, outer colSet) (correlated, keep []tree.Expr) {
 	for _, c := range conds {
 		if refsOf(c).intersects(outer) && !hasSubquery(c) {
