@@ -71,8 +71,8 @@ type collector interface {
 	// move calls f with each kept row, in the order in which the rows were added, and forgets the rows. A kept row
 	// has the types that aggCode.kept returns. Values in more follow those of row.
 	move(r *run, f func(row []value.Value, more ...value.Value) error) error
-	// restore adds a row that move has passed to f before. After the first call of restore, add and move must not
-	// be called.
+	// restore adds back a row that move has passed to f. After the first call of restore, add and move must not be
+	// called.
 	restore(r *run, row []value.Value) error
 }
 

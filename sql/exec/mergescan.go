@@ -161,8 +161,8 @@ func (o *mergeScanOp) add(r *run, rows *table.Rows) (pass bool, err error) {
 	return pass, err
 }
 
-// advance moves to the next row in the order of the merge. It returns the rows of the stream that has this row, or
-// nil at the end.
+// advance moves the operator to its next row. It returns the rows of the stream that has this row, or nil at the
+// end.
 func (o *mergeScanOp) advance(r *run) (*table.Rows, error) {
 	if !o.begun {
 		if err := o.begin(r); err != nil {

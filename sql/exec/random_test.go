@@ -83,7 +83,7 @@ func (g generator) literal(column string) string {
 	return g.pick("NULL", "TRUE", "FALSE")
 }
 
-// typed returns a random literal with the column's type. Unlike that of literal, a NULL has this type too.
+// typed returns a random literal for a column, cast to the column's type. So a NULL has this type, too.
 func (g generator) typed(column string) string {
 	types := map[string]string{"A": "INT64", "B": "INT64", "C": "INT64", "N": "INT64", "S": "STRING", "F": "FLOAT64", "D": "DATE", "L": "BOOL"}
 	return "CAST(" + g.literal(column) + " AS " + types[column] + ")"

@@ -40,8 +40,8 @@ type run struct {
 	byColumns       []*columnScan
 }
 
-// openRows opens a cursor for a scan and registers it with the run, so that Release can reach it. The scan closes
-// it.
+// openRows opens a cursor for a scan and adds it to r.opened, the list of cursors that Release releases. The scan
+// closes the cursor.
 func (r *run) openRows(read table.Read) *table.Rows {
 	rows := read.Open(r.ctx, r.view)
 	r.opened = append(r.opened, rows)

@@ -241,7 +241,8 @@ func (c *endingContext) Err() error {
 }
 
 // TestSpillFails makes call number 1, 6, 31, ... of the file system fail as if the disk were full. If the statement
-// fails then, the error must be RESOURCE_EXHAUSTED. It must leave no file open and no bytes of the disk claimed.
+// fails then, its error must be RESOURCE_EXHAUSTED. The statement must leave no file open and no bytes of the disk
+// claimed.
 func TestSpillFails(t *testing.T) {
 	db := newTestDB(t)
 	var calls, failing atomic.Int64

@@ -283,7 +283,8 @@ func (s *spilledJoin) partAgain(r *run, hash *hasher, list *spill.Rows, types []
 	return lists, same, err
 }
 
-// lookUp looks up the keys of the rows of probe, a partition, in t. It adds the result rows to out.
+// lookUp joins a partition: it looks up the join key of each row of probe in the table t, and adds the result rows
+// to out.
 func (s *spilledJoin) lookUp(r *run, t *joinTable, probe *spill.Rows) error {
 	if err := s.out.begin(r); err != nil {
 		return err

@@ -431,7 +431,8 @@ func (p *planner) skips(s *scanRel, list []*access, req request) []*access {
 	return out
 }
 
-// skipping returns a skip scan of the table or index that from reads, or nil if a skip scan would be useless.
+// skipping returns a skip scan of the table or index that the access from reads. It returns nil if a skip scan
+// would be useless.
 func (s *scanRel) skipping(from *access, pred predicate, req request) *access {
 	a := &access{index: from.index, key: from.key, covering: from.covering, forced: from.forced, skips: true}
 	b := newBinder(a, pred.sargs)

@@ -29,7 +29,8 @@ import (
 // joinGroup is a set of relations that are all joined by inner joins.
 type joinGroup struct {
 	leaves []relation
-	// needs[i] are the columns of other leaves to which leaves[i] refers. leaves[i] must come after those leaves.
+	// needs[i] are the columns of other leaves to which leaves[i] refers, so leaves[i] must come after those
+	// leaves.
 	needs []colSet
 	conds []tree.Expr
 }

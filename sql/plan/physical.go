@@ -38,7 +38,8 @@ type built struct {
 	fixed map[int]bool
 	// distinct says that no two rows agree in all columns of order.
 	distinct bool
-	// from holds the origins of slots, if they are known. same maps a slot to an earlier slot that has the same value in every row.
+	// from holds the origins of slots, as far as they are known. same maps a slot to an earlier slot that has the
+	// same value in every row.
 	from map[int]origin
 	same map[int]int
 }

@@ -67,7 +67,8 @@ func link(from, to *spannerpb.PlanNode, kind, variable string) {
 	from.ChildLinks = append(from.ChildLinks, &spannerpb.PlanNode_ChildLink{ChildIndex: to.Index, Type: kind, Variable: variable})
 }
 
-// scalar adds an expression, and the subqueries in the expression, below the node from. It does nothing for nil.
+// scalar adds an expression, and the subqueries in the expression, as children of the node from. It does nothing if
+// e is nil.
 func (w *protoWriter) scalar(from *spannerpb.PlanNode, e Expr, kind, variable string) {
 	if e == nil {
 		return
@@ -266,7 +267,7 @@ func (w *protoWriter) twice(n, in Node) *spannerpb.PlanNode {
 var applyNames = map[JoinKind]string{InnerJoin: "Cross Apply", LeftJoin: "Outer Apply", SemiJoin: "Semi Apply", AntiJoin: "Anti-Semi Apply"}
 
 // distributedApply adds a join whose right side may be stored on other servers: rows of the left side are sent to
-// them in batches. If out is not nil, these servers also serialize the result.
+// those servers in batches. If out is not nil, those servers also serialize the result.
 func (w *protoWriter) distributedApply(a *Apply, out *output) *spannerpb.PlanNode {
 	name := strings.Replace(applyNames[a.Kind], "-", " ", 1)
 	n := w.measured(a, "Distributed "+name, meta{})
