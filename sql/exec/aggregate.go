@@ -233,7 +233,8 @@ func (o *streamOp) number(span int, places []int32) (count int) {
 
 var zeros [columnBatch]int32
 
-// onlyGroup returns n zeros: group 0 for each of n rows. The caller must not change them.
+// onlyGroup returns a slice of n zeros, which says that each of n rows belongs to group 0. The caller must not
+// change the slice.
 func onlyGroup(n int) []int32 {
 	if n <= len(zeros) {
 		return zeros[:n]

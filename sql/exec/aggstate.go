@@ -104,8 +104,8 @@ func (a *aggCode) kept() []*value.Type {
 	return types
 }
 
-// start returns a new state for a group. many says that the group is one of many whose rows come in any order; the
-// state of an aggregate that collects is then a collector. Without many, the rows of a group come one after the
+// start returns a new state for a group. many says that there are many groups at once, whose rows come in any
+// order. The state is then a collector if the aggregate collects. If many is false, the rows of a group follow each
 // other.
 func (a *aggCode) start(many bool) aggState {
 	var s aggState

@@ -188,8 +188,8 @@ func (b *batch) fill(next func() (row []value.Value, ok bool, err error)) error 
 	return nil
 }
 
-// appendRow appends a row and returns it. The caller must set all its values, because they are left as they are in
-// memory.
+// appendRow appends a row and returns it. The caller must set all values of the row, because appendRow does not
+// clear them.
 func (b *batch) appendRow() []value.Value {
 	at := len(b.vals)
 	if need := at + b.width; need <= cap(b.vals) {

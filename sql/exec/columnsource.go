@@ -17,13 +17,13 @@ type ColumnSource interface {
 	// Next moves to the next rows; most is the greatest number of rows to move to. It returns how many rows it
 	// moved to, 0 at the end.
 	Next(most int) (rows int, err error)
-	// Column returns the values of column i of the scan for the rows that Next moved to. They are valid until the
-	// next call of Next.
+	// Column returns the values of column i of the scan for the rows that Next moved to. The values are valid until
+	// the next call of Next.
 	Column(i int) (fn.Column, error)
 	// Chunks returns how many chunks of a columnar copy the source reads.
 	Chunks() int
-	// Release closes the cursors that the source holds in the storage engine. A later call of Next opens them
-	// again.
+	// Release closes the cursors that the source holds in the storage engine. A later call of Next continues after
+	// the current rows.
 	Release()
 	// Close ends the read. It is called once.
 	Close() error

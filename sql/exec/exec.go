@@ -93,9 +93,9 @@ type Program struct {
 	// driving is the compiled scan whose keys are divided to partition the statement (plan.Plan.Driving); nil if
 	// there is none.
 	driving *keyScan
-	// These are the numbers of objects that a run needs: roomSize of values in run.room, lazies of lazyArgs, sets
-	// of element sets, and spools of spools. bounded is how many calls were compiled by the method bounded.
-	// subqueries are the subquery expressions.
+	// A run needs roomSize values in run.room, and has as many lazyArgs, element sets and spools as lazies, sets and
+	// spools say. bounded is the number of calls that the method bounded has compiled. subqueries are the subquery
+	// expressions.
 	roomSize, lazies, sets, spools int
 	outputs                        int // the number of vectorRooms that a run needs
 	bounded                        int

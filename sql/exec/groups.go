@@ -324,8 +324,8 @@ func (c *restored) advance() error {
 	return err
 }
 
-// restore adds the collected values of the group with an entry to the group's state s. It must be called for the
-// entries in ascending order.
+// restore adds the collected values of the group with the number entry to the state s of that group. The caller
+// must restore groups in ascending order of their numbers.
 func (c *restored) restore(r *run, s collector, entry int64) error {
 	for c.row != nil {
 		last := len(c.row) - 1

@@ -193,8 +193,8 @@ func (t *hashTable) addHashed(key []value.Value, h uint64) int {
 	return entry
 }
 
-// first returns the first entry with this key, or -1 if there is none. The method after returns the entry with the
-// same key that follows an entry, or -1.
+// first returns the first entry with this key, or -1 if there is none. To get the next entry with the same key, the
+// caller calls the method after.
 func (t *hashTable) first(key []value.Value) int { return t.firstHashed(key, t.hashOf(key)) }
 
 func (t *hashTable) firstHashed(key []value.Value, h uint64) int {

@@ -219,8 +219,8 @@ func (o *mergeScanOp) advanceStream(r *run, s *stream) (bool, error) {
 	return true, nil
 }
 
-// appendKey appends the bytes by which the current row of rows is merged: the key parts of plan.Scan.MergeKey if
-// that is set, else the key without its first plan.Scan.Merge parts.
+// appendKey appends the bytes by which the current row of rows is merged. These are the key parts in
+// plan.Scan.MergeKey if that is set, else the key without its first plan.Scan.Merge parts.
 func (o *mergeScanOp) appendKey(dst []byte, rows *table.Rows) []byte {
 	if o.node.MergeKey == nil {
 		key := rows.Key()

@@ -79,7 +79,7 @@ func manyValues(t *testing.T, db *testDB) {
 	db.exec(`INSERT INTO V (A, N, S) SELECT n, IF(n < 20, NULL, MOD(n, 1050)), CAST(MOD(n, 5) AS STRING) FROM UNNEST(GENERATE_ARRAY(0, 1100)) AS n;`)
 }
 
-// writes changes and deletes random rows of T and U in the transaction w.
+// writes runs random DML statements in the transaction w. They insert, update and delete rows of T and U.
 func (g generator) writes(t *testing.T, db *testDB, w table.Writer) {
 	t.Helper()
 	for range 1 + g.IntN(4) {

@@ -88,7 +88,7 @@ type place struct {
 	bytes [64]byte
 }
 
-// locate computes the place from parameters and columns of enclosing rows.
+// locate computes into p what the scan reads. It uses parameters and columns of enclosing rows.
 func (s *keyScan) locate(r *run, p *place) error {
 	var err error
 	if p.limit, err = optionalLimit(r, s.limit); err != nil {

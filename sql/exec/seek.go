@@ -371,15 +371,15 @@ func (c *skipCode) locate(r *run, p *place) error {
 	return err
 }
 
-// finder finds the values of the key part for one opening of a scan.
+// finder looks up the values of the skipped key part for one opening of a scan.
 type finder struct {
 	*skipCode
 	found int
 	first []value.Value // the parts of the first key that was found, up to and with the skipped part
 }
 
-// find is an eachValue: it looks up the values of key part i after prefix in the table, and adds the keys with each
-// value to set.
+// find is an eachValue for the skipped key part i: it looks up in the table the values of the part after prefix,
+// and adds the keys with each value to set.
 func (f *finder) find(r *run, set *table.KeySet, prefix []value.Value, i int) error {
 	var in table.KeySet
 	if err := f.seek.addRange(r, &in, prefix, f.among); err != nil {

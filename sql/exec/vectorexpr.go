@@ -384,7 +384,7 @@ func (o *chosen) choose(r *run, b *batch, places []int32, cond *condition) ([]in
 	return o.places, nil
 }
 
-// appendTrue appends to o.places those of the given places at which col is TRUE.
+// appendTrue appends to o.places those of the given places (indexes in col) at which col is TRUE.
 func (o *chosen) appendTrue(col *fn.Column, places []int32) {
 	if v := col.Vector; v != nil && v.Bools != nil && v.Nulls == nil {
 		if cap(o.places) < len(places) {
@@ -548,7 +548,7 @@ func (v *vectors) rowByRow(r *run, b *batch, places []int32) (done int, err erro
 	return done, nil
 }
 
-// notNull returns those of the given places at which col is not NULL.
+// notNull returns those of the given places (indexes in col) at which col is not NULL.
 func (v *vectors) notNull(col *fn.Column, places []int32) []int32 {
 	some := v.some[:0]
 	for _, i := range places {

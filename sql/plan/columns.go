@@ -51,7 +51,7 @@ func refsOf(exprs ...tree.Expr) colSet {
 	return c.free()
 }
 
-// freeOf returns the columns of enclosing queries that a relation refers to.
+// freeOf returns those columns of enclosing queries to which a relation refers.
 func freeOf(r relation) colSet {
 	c := collector{used: colSet{}, made: colSet{}}
 	c.relation(r)

@@ -20,7 +20,7 @@ type planner struct {
 	// nextCol is the ID of the next column that the planner makes. The planner's IDs are negative and count down.
 	// Those of the analyzer count up from 0.
 	nextCol int
-	// rows is the row number that newRow returned last; see origin.
+	// rows is the number that newRow returned last. Such a number stands for one stored row; see origin.
 	rows int
 	// guessing is the depth of nested joins at which guess is now; see maxGuessing.
 	guessing int

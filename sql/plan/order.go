@@ -210,7 +210,7 @@ func pushLimit(n Node, limit Expr) {
 	}
 }
 
-// counts reports whether n itself stops after limit rows.
+// counts reports whether the operator n itself stops after limit rows, so that no Limit operator is needed above n.
 func counts(n Node, limit Expr) bool {
 	switch n := n.(type) {
 	case *Scan:

@@ -226,7 +226,7 @@ func (n *Scan) target() string {
 	return n.Table.FullName()
 }
 
-// global adds an operator that runs on the server that received the query.
+// global adds an operator that runs on the server that received the query, together with the operators below it.
 func (w *protoWriter) global(n Node) *spannerpb.PlanNode {
 	if isLocal(n) {
 		return w.union(n, func() *spannerpb.PlanNode { return w.raw(n) })
