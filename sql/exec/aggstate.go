@@ -91,7 +91,8 @@ func (a *aggCode) selective() bool {
 	return a.node.Distinct || a.having != nil || a.order != nil || a.limit != nil
 }
 
-// kept returns the types of the values that a collector keeps of a row: the value of HAVING, the arguments, and the keys of ORDER BY.
+// kept returns the types of the values that a collector keeps of a row: the value of HAVING, the arguments, and the
+// keys of ORDER BY.
 func (a *aggCode) kept() []*value.Type {
 	var types []*value.Type
 	if a.having != nil {

@@ -16,14 +16,17 @@ import (
 //
 // One keyScan is compiled for a plan and is shared by all executions. Opening it has two steps:
 //
-//  1. locate computes the ranges (place) from parameters and from columns of enclosing rows. Point reads are the most frequent,
-//     so a function of its own (locatePoint) does this for a scan of one whole key. A skip scan looks up the values of
-//     the key column that has no condition (seek.go).
+//  1. locate computes the ranges (place) from parameters and from columns of enclosing rows. Point reads are the
+//     most frequent, so a function of its own (locatePoint) does this for a scan of one whole key. A skip scan
+//     looks up the values of the key column that has no condition (seek.go).
 //  2. The rows are opened in one of three ways, which return the same rows:
-//     - by rows: table.Rows decodes one row at a time. This is best for few rows, for locks, and for a LIMIT that ends early.
-//     - by vectors: rows are decoded into columns, vectorsFrom rows or more at a time, and the residual is computed for a whole
-//       column (nextVectors). A scan changes to this way when the residual has dropped most of many rows.
-//     - by columns: a ColumnSource reads the rows from a columnar copy, if there is one and that is cheaper (columnsource.go).
+//     - by rows: table.Rows decodes one row at a time. This is best for few rows, for locks, and for a LIMIT that
+//       ends early.
+//     - by vectors: rows are decoded into columns, vectorsFrom rows or more at a time, and the residual is computed
+//       for a whole column (nextVectors). A scan changes to this way when the residual has dropped most of many
+//       rows.
+//     - by columns: a ColumnSource reads the rows from a columnar copy, if there is one and that is cheaper
+//       (columnsource.go).
 //
 // In a nested loop the same operator is opened once for each outer row. So open reuses the slices of the place, and
 // the iterator of the store (Reopen).

@@ -10,14 +10,15 @@ import (
 // Inner joins can be executed in any order, and the order decides how much the join costs. The planner chooses the
 // order in three steps:
 //
-//  1. gather makes one group of inner joins that are nested in each other: the relations that they join (leaves), and all their
-//     conditions. It does not look into relations that must stay where they are: outer joins, joins with a hint, and views that hide
-//     rows (barrier.go).
-//  2. transfer derives conditions from equalities. From a.x = b.y and a.x > 5 follows b.y > 5. It adds such a condition if b can find
-//     rows by y.
-//  3. A greedy search begins with each leaf in turn, at most with maxStarts of them. It adds the leaf whose step costs least, until all
-//     are joined. A step is either a nested loop, which opens the leaf for each row that was joined before, with the conditions as seeks;
-//     or a hash join, which reads the leaf once. The planner takes the cheapest order that it has found.
+//  1. gather makes one group of inner joins that are nested in each other: the relations that they join (leaves),
+//     and all their conditions. It does not look into relations that must stay where they are: outer joins, joins
+//     with a hint, and views that hide rows (barrier.go).
+//  2. transfer derives conditions from equalities. From a.x = b.y and a.x > 5 follows b.y > 5. It adds such a
+//     condition if b can find rows by y.
+//  3. A greedy search begins with each leaf in turn, at most with maxStarts of them. It adds the leaf whose step
+//     costs least, until all are joined. A step is either a nested loop, which opens the leaf for each row that was
+//     joined before, with the conditions as seeks; or a hash join, which reads the leaf once. The planner takes the
+//     cheapest order that it has found.
 //
 // The search looks at no more than leaves * leaves steps for each start. A search of all orders would look at
 // factorially many. So the search can miss the best order of many relations. A leaf that refers to columns of other
