@@ -288,7 +288,7 @@ type aggStates interface {
 	// failure returns the error that the aggregate has deferred for a group, or NULL if there was none. It may be
 	// called only for an aggregate that defers errors (aggCode.defers).
 	failure(group int) value.Value
-	// keep forgets all groups but one, which becomes group 0.
+	// keep forgets all groups except the given one, which becomes group 0.
 	keep(r *run, group int)
 	// clear forgets all groups.
 	clear(r *run)

@@ -35,9 +35,9 @@ const (
 	keptSlots = 256
 )
 
-// entryBytes is the most bytes of memory that an entry takes beside its key. They are in slots (16 bytes each;
-// three eighths of the slots are used right after the table has doubled, while the old slots still exist), in next,
-// and in the unused capacity of slices that have grown.
+// entryBytes is the most bytes of memory that an entry takes beside its key. These bytes are in slots (16 bytes
+// each; three eighths of the slots are used right after the table has doubled, while the old slots still exist), in
+// next, and in the unused capacity of slices that have grown.
 const entryBytes = 80
 
 func newHashTable(types []*value.Type) *hashTable { return &hashTable{hasher: newHasher(types)} }

@@ -454,7 +454,8 @@ func (c *skipCode) rest(key []byte) []byte {
 	return key[c.scan.projection.PrefixLen(key, c.part+1):]
 }
 
-// within reports whether the bytes of a key after the skipped part lie in one of the spans rests, which are sorted.
+// within reports whether the bytes of a key after the skipped part lie in one of the spans in rests, which is
+// sorted.
 func (c *skipCode) within(key []byte, rests []table.Span) bool {
 	rest := c.rest(key)
 	i := sort.Search(len(rests), func(i int) bool { return bytes.Compare(rest, rests[i].End) < 0 })

@@ -195,7 +195,7 @@ func (s *setRows) passes(r *run, row []value.Value, number int64) (bool, error) 
 	return true, s.makeRoom(r)
 }
 
-// finish adds the rows to out that were put off and are in the result.
+// finish adds those rows to out that were put off and are in the result.
 func (s *setRows) finish(r *run, out *tagged) error {
 	if s.right == nil {
 		return nil

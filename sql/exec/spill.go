@@ -127,7 +127,7 @@ func (l *rowList) spill(r *run) (err error) {
 	return nil
 }
 
-// finish must be called after the last add and before read.
+// finish ends the list: no row may be added afterwards. The caller must call finish before it calls read.
 func (l *rowList) finish() (err error) {
 	if l.writer != nil {
 		l.disk, err = l.writer.Finish()

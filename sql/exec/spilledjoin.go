@@ -181,7 +181,7 @@ func (s *spilledJoin) addLoose(r *run) error {
 	}
 }
 
-// joinPart is one partition of both sides of a spilled join. A side without rows is nil.
+// joinPart is one partition of both sides of a spilled join. If a side has no rows in the partition, it is nil.
 type joinPart struct {
 	build, probe *spill.Rows
 	last         bool // build is not needed for a later opening of the join, and may be freed

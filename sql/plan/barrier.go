@@ -126,9 +126,9 @@ func isPattern(e tree.Expr) bool {
 }
 
 // once moves further conditions below a barrier. If an operand of a condition is not leakproof but does not depend
-// on the barrier's rows, once replaces it by a column of first, so that the condition can cross. The plan computes
-// first before it reads the view, so nothing shows whether an operand was computed for a row. in is the barrier's
-// relation with the conditions that crossed, and rest holds the conditions that stay above it.
+// on the barrier's rows, once replaces it by a column in first, so that the condition can cross. The plan computes
+// the columns in first before it reads the view, so nothing shows whether an operand was computed for a row. in is
+// the barrier's relation with the conditions that crossed, and rest holds the conditions that stay above it.
 func (p *planner) once(r *barrierRel) (first []tree.Computed, in relation, rest []tree.Expr) {
 	if p.options.Batch { // a plan for partitions must have a table at its root
 		return nil, r.in, r.conds

@@ -109,7 +109,8 @@ func splitStruct(c *tree.Call) []tree.Expr {
 	return parts
 }
 
-// field returns the expression e.i. If e is a constant or makes a struct, field returns the i-th value itself.
+// field returns an expression for field number i of the struct e. If e is a constant or makes a struct, the result
+// is the value of the field itself.
 func field(e tree.Expr, i int) tree.Expr {
 	switch e := e.(type) {
 	case *tree.MakeStruct:
