@@ -11,9 +11,9 @@
 // DML collects the rows that it will change before it changes any, so that it never sees its own writes.
 //
 // Operators that keep rows (sorts, groups, hash joins, set operations, named subqueries) spill them to a temporary
-// file when the run has used up its share of memory. The rows and their order stay the same (spill.go). Three
-// things are never spilled, because they must be in memory as a whole: the array or string that one group collects,
-// the values of an IN subquery that is not a join, and the rows of THEN RETURN.
+// file when the run has used up its share of memory. The rows and their order stay the same (spill.go). Four
+// things are never spilled: the array or string that one group collects, the values of an IN subquery that is not a
+// join, the rows that TABLESAMPLE RESERVOIR chooses, and the rows of THEN RETURN.
 //
 // Imports of this module: memory, mvcc, schema, sql/fn, sql/fn/aggregate, sql/fn/conversion, sql/fn/library, sql/fn/operators, sql/fn/protobuf, sql/plan, sql/spill, sql/tree, stats/cpu, table, usererror, value, value/columnar.
 package exec

@@ -309,8 +309,9 @@ func (o *scanOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// vectorsAfter ends a batch of flat rows, because the condition drops most rows. The scan decodes all later rows
-// into vectors. vectorsAfter returns the batch, or the first batch of vectors if the batch is empty.
+// vectorsAfter ends a batch of flat rows, because the condition drops most rows. From the next batch on, the scan
+// decodes rows into vectors. vectorsAfter returns the batch that it ends, or the first batch of vectors if that
+// batch has no rows.
 func (o *scanOp) vectorsAfter(r *run) (*batch, error) {
 	o.out.target = max(o.out.target, vectorsFrom)
 	if o.out.n > 0 {

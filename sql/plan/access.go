@@ -255,9 +255,9 @@ func (sk *seek) depth() int {
 	return n
 }
 
-// match makes a seek: it binds the leading key parts by the sargs of pred, and by more, which holds the sargs of
-// other conditions that are TRUE for the same rows. It also returns the conditions that the seek implies, and
-// whether it found a seek.
+// match makes a seek: it binds the leading key parts by sargs. These are the sargs of pred, and the sargs in more,
+// which come from other conditions that are TRUE for the same rows. match also returns the conditions that the seek
+// implies, and whether it found a seek.
 func (a *access) match(pred predicate, more []sarg) (seek, map[int]bool, bool) {
 	if t := a.matchTuple(pred); t != nil {
 		return seek{tuple: t, tupleLen: len(t.columns)}, map[int]bool{t.cond: true}, true
