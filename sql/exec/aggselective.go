@@ -214,8 +214,8 @@ func newDistinct(keys, more []*value.Type) *distinctRows {
 	return &distinctRows{types: slices.Concat(keys, more), table: newHashTable(keys)}
 }
 
-// add adds a row: key, followed by more. It reports whether the row is the first with its key. It also returns
-// false if it puts the row off, because it does not know the answer then; putOff returns such rows at the end.
+// add adds a row: key, followed by more. It reports whether the row is the first with its key. If add puts the row
+// off, it does not know that yet and returns false; the method putOff finds it out at the end.
 func (d *distinctRows) add(r *run, key []value.Value, more ...value.Value) (first bool, err error) {
 	d.count++
 	return d.addTagged(r, d.count, key, more)

@@ -100,7 +100,7 @@ func (b *batch) span() int {
 	return b.n
 }
 
-// column returns the values of column i, by place.
+// column returns column i of the batch. Its values are indexed by place.
 func (b *batch) column(i int) fn.Column {
 	if b.cols != nil {
 		return b.cols[i]

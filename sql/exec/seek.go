@@ -216,8 +216,8 @@ func (s *seekCode) longer(prefix []value.Value, v value.Value) []value.Value {
 	return append(append(make([]value.Value, 0, len(s.key)), prefix...), v)
 }
 
-// addRange adds the keys that begin with prefix and whose next part lies in the range in. If in is nil, it adds all
-// keys that begin with prefix.
+// addRange adds the keys that begin with prefix and whose next part lies in a range, given by in. If in is nil, it
+// adds all keys that begin with prefix.
 func (s *seekCode) addRange(r *run, set *table.KeySet, prefix []value.Value, in *rangeCode) error {
 	if in == nil {
 		set.Ranges = append(set.Ranges, table.KeyRange{Start: prefix, End: prefix})

@@ -300,8 +300,8 @@ func (o *minorSortOp) clear(r *run) {
 	o.sorter.at, o.sorter.last, o.sorter.limit = 0, nil, o.left
 }
 
-// collect fills the sorter with the next rows that are equal by the first keys. It returns false if in has no more
-// rows.
+// collect fills the sorter with the next rows that are equal by the first keys. It returns false if the input has
+// no more rows.
 func (o *minorSortOp) collect(r *run) (bool, error) {
 	o.first = o.first[:0]
 	for !o.done {

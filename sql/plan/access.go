@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// access is one way to read the rows of a scan: from the table or from one of its indexes, and either all of it or
-// only the key ranges of seeks.
+// access is one way to read the rows of a scan: from the table or from one of its indexes, and either everything
+// there or only the key ranges of seeks.
 type access struct {
 	index *schema.Index // the index to read; nil for the table
 	key   []schema.KeyPart

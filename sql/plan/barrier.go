@@ -40,8 +40,8 @@ import (
 // A barrier hides neither how long a statement takes, nor how many rows its operators have read, which profiles and
 // statistics show.
 
-// barrierRel holds the rows of in, the relation of a view, that satisfy conds. The plan tests conds above in,
-// because these conditions are not leakproof.
+// barrierRel holds those rows of a view's relation, which is in, that satisfy conds. The conditions in conds are
+// not leakproof, so the plan tests them above the relation.
 type barrierRel struct {
 	in    relation
 	conds []tree.Expr

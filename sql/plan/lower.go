@@ -327,8 +327,8 @@ func (p *planner) lowerWithRef(s *tree.WithRef) (relation, error) {
 	return p.compute(in, exprs), nil
 }
 
-// compute adds computed columns to in. If in itself adds computed columns, and the new expressions use each costly
-// one of them at most once, compute merges both steps into one.
+// compute adds computed columns to the relation in. If that relation itself adds computed columns, and the new
+// expressions use each costly one of them at most once, compute merges both steps into one.
 func (p *planner) compute(in relation, exprs []tree.Computed) relation {
 	below, ok := in.(*computeRel)
 	if !ok {

@@ -244,8 +244,8 @@ func (w *protoWriter) global(n Node) *spannerpb.PlanNode {
 	return w.operator(n, "", func(in Node) *spannerpb.PlanNode { return w.global(in) })
 }
 
-// twice adds an operator n over the local plan in as two operators. The first runs on each server, and the second
-// runs over the results of all servers. A sort without a limit is added only once.
+// twice adds the operator n as two operators: the first runs on each server, and the second runs over the results
+// of all servers. in is the input of n, a local plan (see isLocal). A sort without a limit is added only once.
 func (w *protoWriter) twice(n, in Node) *spannerpb.PlanNode {
 	if s, ok := n.(*Sort); ok && s.Limit == nil {
 		return w.operator(n, "", func(in Node) *spannerpb.PlanNode { return w.global(in) })

@@ -5,8 +5,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// filter returns the rows of in for which conds are TRUE. EXISTS and IN subqueries among conds become semi and anti
-// joins. All other conditions move down as far as they can.
+// filter returns a relation with the rows of the relation in for which conds are TRUE. EXISTS and IN subqueries
+// among conds become semi and anti joins. All other conditions move down as far as they can.
 func (p *planner) filter(in relation, conds []tree.Expr) (relation, error) {
 	var plain []tree.Expr
 	for _, c := range conds {
@@ -29,8 +29,8 @@ func (p *planner) filter(in relation, conds []tree.Expr) (relation, error) {
 	return push(in, plain), nil
 }
 
-// semiJoin turns a condition into a semi or anti join with in. The condition can be EXISTS, IN, or the negation of
-// one of these. ok is false if it cannot be turned into a join.
+// semiJoin turns a condition on the rows of the relation in into a semi or anti join. The condition can be EXISTS,
+// IN, or the negation of one of these. ok is false if it cannot be turned into a join.
 func (p *planner) semiJoin(in relation, cond tree.Expr) (joined relation, ok bool, err error) {
 	kind := SemiJoin
 	if not, is := isCall(cond, "$not"); is {
