@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// aggregateCode is a compiled Aggregate.
+// aggregateCode is a compiled plan.Aggregate, which all runs of the plan share.
 type aggregateCode struct {
 	node       *plan.Aggregate
 	in         maker
@@ -17,9 +17,9 @@ type aggregateCode struct {
 	types      []*value.Type // the types of keys
 	outTypes   []*value.Type
 	aggs       []*aggCode
-	collectors []int // indexes of the aggregates that collect (see aggCode.collects)
+	collectors []int // the indexes in aggs of the aggregates that keep values of each row (see aggCode.collects)
 	args       int   // the number of arguments of all aggs
-	byRow      bool  // a key or an aggregate is computed row by row
+	byRow      bool  // a key or an aggregate is computed row by row, so batches must have flat rows
 }
 
 func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
@@ -60,7 +60,7 @@ func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
 	}, nil
 }
 
-// grouping is the common part of the two operators that group rows.
+// grouping holds what the two operators that group rows (streamOp and hashOp) have in common.
 type grouping struct {
 	*aggregateCode
 	in    operator
@@ -70,8 +70,9 @@ type grouping struct {
 
 func (g *grouping) close() error { return g.in.close() }
 
-// each computes the keys of the rows of b into keyed and calls f with the places of these rows. It calls f once, or several times if the keys are
-// large.
+// each computes the keys of the rows of b into keyed and calls f with the places of these rows (their indexes in
+// the columns of b). If the keys are large, each computes them for some rows at a time, and calls f once for each
+// such part of the rows.
 func (g *grouping) each(r *run, b *batch, f func(places []int32) error) error {
 	if g.byRow {
 		b.toRows()
@@ -89,7 +90,9 @@ func (g *grouping) each(r *run, b *batch, f func(places []int32) error) error {
 	return nil
 }
 
-// finish computes the result row of a finished group into row. set is the group's grouping set, nil if it groups by all keys.
+// finish writes the result row of a complete group into row: the key, the results of the aggregates, the values of
+// GROUPING, and the errors that aggregates have deferred. set is the group's grouping set, nil if the statement
+// groups by all keys.
 func (g *grouping) finish(r *run, row, key []value.Value, states []aggStates, group int, set []int) error {
 	n := copy(row, key)
 	for _, s := range states {
@@ -114,13 +117,14 @@ func (g *grouping) finish(r *run, row, key []value.Value, states []aggStates, gr
 	return nil
 }
 
-// streamOp groups rows that come group by group. Without keys all rows are one group.
+// streamOp groups rows whose input is ordered so that the rows of a group follow each other. Without keys, all rows
+// are one group.
 type streamOp struct {
 	grouping
-	states []aggStates   // the states of the groups that are not yet in out
-	count  int           // the number of these groups
-	last   []value.Value // the keys of these groups, flat
-	groups []int32       // the group of each row of a batch, by place
+	states []aggStates   // the states of the groups whose result rows are not yet in out
+	count  int           // the number of groups that have states
+	last   []value.Value // the keys of the groups that have states, one key after the other
+	groups []int32       // the group of each row of a batch; the index is the row's place
 	ended  bool
 }
 
@@ -136,7 +140,7 @@ func (o *streamOp) open(r *run) error {
 	return o.in.open(r)
 }
 
-// resize begins new groups until there are n.
+// resize begins new groups until the operator has states for n groups.
 func (o *streamOp) resize(n int) {
 	o.count = n
 	for _, s := range o.states {
@@ -179,7 +183,8 @@ func (o *streamOp) emit(r *run, n int) error {
 	return nil
 }
 
-// consume adds rows to their groups. Then all groups but the last are complete, and it adds their result rows to out.
+// consume adds the rows of b at places (indexes in the columns of b) to their groups. Then all groups but the last
+// are complete, because the input is ordered by group. consume adds the result rows of the complete groups to out.
 func (o *streamOp) consume(r *run, b *batch, places []int32) error {
 	count := o.number(b.span(), places)
 	if count > o.count {
@@ -204,8 +209,9 @@ func (o *streamOp) consume(r *run, b *batch, places []int32) error {
 	return nil
 }
 
-// number sets groups[i] for each place i of places to the group of the row there. The keys of the rows are in keyed, and groups gets length span.
-// It returns how many groups there are then.
+// number sets groups[i], for each place i of places, to the number of the group of the row at place i. The caller
+// has computed the keys of the rows into keyed. span is the length of the columns of the batch, and becomes the
+// length of groups. number returns how many groups there are now.
 func (o *streamOp) number(span int, places []int32) (count int) {
 	count = o.count
 	if len(o.keys) == 0 {
@@ -227,7 +233,8 @@ func (o *streamOp) number(span int, places []int32) (count int) {
 
 var zeros [columnBatch]int32
 
-// onlyGroup returns n zeros: group 0 for each of n rows. The caller must not change them.
+// onlyGroup returns a slice of n zeros, which says that each of n rows belongs to group 0. The caller must not
+// change the slice.
 func onlyGroup(n int) []int32 {
 	if n <= len(zeros) {
 		return zeros[:n]
@@ -235,7 +242,7 @@ func onlyGroup(n int) []int32 {
 	return make([]int32, n)
 }
 
-// same reports whether the row at place i has the key of the last group.
+// same reports whether the row at place i of the batch has the same key as the last group.
 func (o *streamOp) same(i int) bool {
 	last := o.last[len(o.last)-len(o.keys):]
 	for j := range last {
@@ -246,14 +253,15 @@ func (o *streamOp) same(i int) bool {
 	return true
 }
 
-// hashOp groups rows that come in any order, for each grouping set. The groups of a set are returned in the order of their first rows.
+// hashOp groups rows that come in any order. It groups them once for each grouping set, and returns the groups of
+// one set after those of another. Within a set, groups come in the order of their first rows.
 type hashOp struct {
 	grouping
-	sets    []*groups // one for each set
+	sets    []*groups // one for each grouping set
 	filled  bool
 	set     int // index of the set whose groups are returned now
 	at      int
-	spilled *tagged // the result rows of this set, if it did not fit into memory
+	spilled *tagged // the result rows of sets[set], if its groups did not fit into memory; else nil
 	row     []value.Value
 }
 
@@ -323,7 +331,7 @@ func (o *hashOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// emit adds the result row of the next group of a set. more is false if there is none.
+// emit adds the result row of the next group of g to out. more is false if g has no more groups.
 func (o *hashOp) emit(r *run, g *groups) (more bool, err error) {
 	if g.spilled() && o.spilled == nil {
 		o.spilled = newTagged(o.outTypes)

@@ -11,11 +11,11 @@ import (
 type selectiveState struct {
 	plainState
 	distinct *distinctRows
-	rows     *sorter // the arguments of all rows, which are sorted at the end; nil if they need not be kept
+	rows     *sorter // the arguments of all rows, to be sorted by ORDER BY at the end; nil if rows are added as they come
 	keys     []value.Value
 	extreme  value.Value
 	begun    bool // a row has set extreme
-	none     bool // the extreme is NaN, so that no row counts
+	none     bool // the extreme is NaN; no row equals NaN, so no row counts
 	spills   bool // the state itself spills the rows that it keeps; otherwise groups moves them to disk
 }
 
@@ -55,7 +55,8 @@ func (s *selectiveState) add(r *run, row []value.Value) error {
 	return s.takeFirst(r, args, s.keys)
 }
 
-// takeFirst adds the arguments of a row, unless DISTINCT drops them because they were added before.
+// takeFirst adds the arguments of a row. It drops them if the aggregate has DISTINCT and equal arguments were added
+// before.
 func (s *selectiveState) takeFirst(r *run, args, keys []value.Value) error {
 	if s.distinct != nil {
 		var first bool
@@ -82,7 +83,8 @@ func (s *selectiveState) takeSorted(r *run, args, keys []value.Value) error {
 	return s.rows.makeRoom(r)
 }
 
-// atExtreme reports whether a row has the extreme value of HAVING so far. If the row has a new extreme, the rows before it are dropped.
+// atExtreme reports whether a row has the largest value of HAVING MAX so far (with HAVING MIN, the smallest). If
+// the row's value is a new extreme, atExtreme drops the rows that were added before.
 func (s *selectiveState) atExtreme(r *run, row []value.Value) (bool, error) {
 	v, err := s.having(r, row)
 	if err != nil || v.IsNull() {
@@ -109,7 +111,7 @@ func (s *selectiveState) atExtreme(r *run, row []value.Value) (bool, error) {
 	return true, nil
 }
 
-// restart drops all rows so far. It is called when a new extreme is found.
+// restart drops all rows that were added so far. atExtreme calls it when it finds a new extreme.
 func (s *selectiveState) restart(r *run) {
 	s.state = s.fn.New()
 	s.release(r)
@@ -197,27 +199,30 @@ func (s *selectiveState) restore(r *run, row []value.Value) error {
 	return s.takeFirst(r, row[:n], row[n:])
 }
 
-// distinctRows finds the rows that are the first with their key. It keeps the keys in memory. If there are too many, it puts rows with further keys
-// off: it writes them to partitions on disk, and finds the first row of each key at the end, partition by partition.
+// distinctRows finds, for each key, the first row that has the key. It keeps the keys in memory. When the keys take
+// too much memory, distinctRows puts rows with further keys off: it writes them to partitions on disk, and finds
+// the first row of each of their keys at the end, partition by partition.
 type distinctRows struct {
-	types []*value.Type // the types of a row; its first values are the key
+	types []*value.Type // the types of a row; the row begins with its key
 	table *hashTable
 	held  held
-	rest  *partitions // nil while no row is put off
-	count int64       // the number of rows added
+	rest  *partitions // the rows that were put off; nil if there are none
+	count int64       // the number of calls of add
 }
 
 func newDistinct(keys, more []*value.Type) *distinctRows {
 	return &distinctRows{types: slices.Concat(keys, more), table: newHashTable(keys)}
 }
 
-// add reports whether a row is the first with its key. If the row is put off, that is not yet known, and add returns false.
+// add adds a row: key, followed by more. It reports whether the row is the first with its key. If add puts the row
+// off, it does not know that yet and returns false; the method putOff finds it out at the end.
 func (d *distinctRows) add(r *run, key []value.Value, more ...value.Value) (first bool, err error) {
 	d.count++
 	return d.addTagged(r, d.count, key, more)
 }
 
-// keepAll is add for rows that are never put off, even if the run has more than its share of memory.
+// keepAll adds a row without further values. Unlike add, it keeps the key in memory even if the run has used up its
+// share of memory, so it never puts a row off.
 func (d *distinctRows) keepAll(r *run, key []value.Value) (first bool, err error) {
 	if _, first = d.table.find(key); first {
 		err = r.memory.keepEntry(&d.held, key)
@@ -251,7 +256,8 @@ func (d *distinctRows) reset(r *run) {
 	}
 }
 
-// putOff calls f for each row that was put off and is the first with its key, in the order in which the rows were added.
+// putOff calls f with each row that was put off and that is the first with its key. The rows come in the order in
+// which they were added.
 func (d *distinctRows) putOff(r *run, f func(row []value.Value) error) error {
 	if d.rest == nil {
 		return nil
@@ -275,7 +281,8 @@ func (d *distinctRows) putOff(r *run, f func(row []value.Value) error) error {
 	}
 }
 
-// separate adds the first row of each key among those that were put off to out. It forgets the keys in memory.
+// separate looks for the first row of each key among the rows that were put off, and adds these first rows to out.
+// It empties the table of the keys in memory.
 func (d *distinctRows) separate(r *run, out *tagged) error {
 	lists, err := d.rest.finish(r)
 	if err != nil {

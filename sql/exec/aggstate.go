@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// aggCode is a compiled aggregate call.
+// aggCode is a compiled call of an aggregate function.
 type aggCode struct {
 	node      *plan.Agg
 	fn        *fn.Aggregate
@@ -23,7 +23,7 @@ type aggCode struct {
 	limit     eval
 	room      int
 	skipNulls bool // the aggregate ignores rows whose first argument is NULL
-	defers    bool // an error becomes a value of a column of the result: see deferredState
+	defers    bool // an error becomes a value of a column of the result instead of ending the statement: see deferredState
 }
 
 func (c *compiler) agg(n *plan.Agg) (*aggCode, error) {
@@ -56,7 +56,7 @@ func (c *compiler) agg(n *plan.Agg) (*aggCode, error) {
 	return a, err
 }
 
-// aggState is the state of an aggregate over the rows of one group so far.
+// aggState holds the state of one aggregate for one group: what it has computed from the rows that were added.
 type aggState interface {
 	add(r *run, row []value.Value) error
 	result(r *run) (value.Value, error)
@@ -64,22 +64,25 @@ type aggState interface {
 	release(r *run)
 }
 
-// collector is the state of an aggregate that keeps values of each row (see aggCode.collects). It can be moved to disk while its group is not
-// complete.
+// collector is the state of an aggregate that keeps values of each row (see aggCode.collects). The kept values can
+// be moved to disk while rows of the group may still come.
 type collector interface {
 	aggState
-	// move calls f with each kept row, in order, and forgets the rows. A kept row has the types aggCode.kept.
+	// move calls f with each kept row, in the order in which the rows were added, and forgets the rows. A kept row
+	// has the types that aggCode.kept returns. Values in more follow those of row.
 	move(r *run, f func(row []value.Value, more ...value.Value) error) error
-	// restore adds a row that move has passed to f. After the first restore, no new row is added to the group and move is not called.
+	// restore adds back a row that move has passed to f. After the first call of restore, add and move must not be
+	// called.
 	restore(r *run, row []value.Value) error
 }
 
-// collects reports whether the state of a group keeps values of each row, so that it may become large.
+// collects reports whether the aggregate keeps values of each row, so that the state of a group can become large.
 func (a *aggCode) collects() bool {
 	return a.fn.Collects || a.node.Distinct || a.order != nil || a.limit != nil
 }
 
-// byRow reports whether the aggregate needs whole rows, or computes an expression row by row.
+// byRow reports whether the aggregate needs flat rows: because it keeps or chooses rows or defers errors, or
+// because one of its expressions is computed row by row.
 func (a *aggCode) byRow() bool {
 	return a.collects() || a.selective() || a.defers || a.where != nil && a.where.vector == nil || anyByRow(a.vectors)
 }
@@ -88,7 +91,8 @@ func (a *aggCode) selective() bool {
 	return a.node.Distinct || a.having != nil || a.order != nil || a.limit != nil
 }
 
-// kept returns the types of the values that a collector keeps of a row: the value of HAVING, the arguments, and the keys of ORDER BY.
+// kept returns the types of the values that a collector keeps of a row: the value of HAVING, the arguments, and the
+// keys of ORDER BY.
 func (a *aggCode) kept() []*value.Type {
 	var types []*value.Type
 	if a.having != nil {
@@ -101,8 +105,9 @@ func (a *aggCode) kept() []*value.Type {
 	return types
 }
 
-// start returns a new state for a group. many says that it is one of many groups, whose rows come in any order. The state is then a collector if
-// the aggregate collects. Otherwise the rows of a group come one after the other.
+// start returns a new state for a group. many says that there are many groups at once, whose rows come in any
+// order. The state is then a collector if the aggregate collects. If many is false, the rows of a group follow each
+// other.
 func (a *aggCode) start(many bool) aggState {
 	var s aggState
 	switch {
@@ -119,14 +124,15 @@ func (a *aggCode) start(many bool) aggState {
 	return s
 }
 
-// plainState adds every row that counts to the function's state at once.
+// plainState adds the arguments of each row to the function's state as soon as the row comes.
 type plainState struct {
 	*aggCode
 	state fn.State
 	held  held
 }
 
-// arguments computes the arguments for a row. ok is false if the row does not count.
+// arguments computes the arguments of the aggregate for a row. ok is false if the aggregate ignores the row,
+// because its WHERE is not TRUE or its first argument is a NULL to skip.
 func (s *plainState) arguments(r *run, row []value.Value) (args []value.Value, ok bool, err error) {
 	if s.where != nil {
 		if ok, err := isTrue(s.where.eval, r, row); !ok || err != nil {
@@ -169,10 +175,11 @@ func (s *plainState) result(*run) (value.Value, error) { return s.state.Result()
 
 func (s *plainState) release(r *run) { r.memory.release(&s.held) }
 
-// collectingState keeps the arguments of all rows and adds them to the function's state at the end. ARRAY_AGG is such an aggregate.
+// collectingState keeps the arguments of all rows, and adds them to the function's state at the end. It is the
+// state of aggregates such as ARRAY_AGG, which keep values of each row.
 type collectingState struct {
 	plainState
-	rows []value.Value // flat
+	rows []value.Value // the arguments of the kept rows, one row after the other
 }
 
 func (s *collectingState) add(r *run, row []value.Value) error {
@@ -208,13 +215,13 @@ func (s *collectingState) move(r *run, f func(row []value.Value, more ...value.V
 
 func (s *collectingState) restore(r *run, row []value.Value) error { return s.addArgs(r, row) }
 
-// deferredState is the state of an aggregate that keeps its first error instead of ending the statement. The statement fails only if it uses the
-// result: see tree.AggCall.Failure.
+// deferredState keeps the first error of an aggregate instead of ending the statement. The statement fails only if
+// it uses the aggregate's result: see tree.AggCall.Failure.
 type deferredState struct {
 	aggState
 	null   value.Value // the result if there was an error
 	failed bool
-	kept   value.Value // the error
+	kept   value.Value // the error, as a value
 }
 
 func (s *deferredState) add(r *run, row []value.Value) error {
@@ -237,7 +244,8 @@ func (s *deferredState) result(r *run) (value.Value, error) {
 	return s.null, nil
 }
 
-// keep keeps an error. If the error must end the statement at once, keep returns it.
+// keep stores an error, so that failure returns it. If the error must end the statement at once, keep returns it
+// instead.
 func (s *deferredState) keep(err error) error {
 	if err == nil {
 		return nil
@@ -261,7 +269,7 @@ func (s *deferredState) restore(r *run, row []value.Value) error {
 	return s.keep(s.aggState.(collector).restore(r, row))
 }
 
-// failure returns the kept error as a value, NULL if there was none.
+// failure returns the stored error as a value, or NULL if there was no error.
 func (s *deferredState) failure() value.Value {
 	if !s.failed {
 		return value.Null(value.Bytes)
@@ -269,22 +277,25 @@ func (s *deferredState) failure() value.Value {
 	return s.kept
 }
 
-// aggStates holds the states of an aggregate for many groups. Groups are numbered from 0.
+// aggStates holds the states of one aggregate for many groups. Groups are numbered from 0.
 type aggStates interface {
-	// resize begins new groups until there are n.
+	// resize begins new groups until there are n groups.
 	resize(n int)
-	// add adds the rows of b at places to their groups. The row at place i belongs to group groups[i].
+	// add adds the rows of b at places (indexes in the columns of b) to their groups. The row at place i belongs to
+	// the group groups[i].
 	add(r *run, b *batch, places, groups []int32) error
 	result(r *run, group int) (value.Value, error)
-	// failure returns the error that the aggregate has kept for a group, NULL if there was none. Only an aggregate that defers errors has it.
+	// failure returns the error that the aggregate has deferred for a group, or NULL if there was none. It may be
+	// called only for an aggregate that defers errors (aggCode.defers).
 	failure(group int) value.Value
-	// keep forgets all groups but one, which becomes group 0.
+	// keep forgets all groups except the given one, which becomes group 0.
 	keep(r *run, group int)
 	// clear forgets all groups.
 	clear(r *run)
 }
 
-// states makes the states of all aggregates. many says that there are many groups at once, whose rows come in any order.
+// states makes the states of all aggregates. many says that there are many groups at once, whose rows come in any
+// order.
 func (c *aggregateCode) states(many bool) []aggStates {
 	all, byColumn := make([]aggStates, len(c.aggs)), make([]columnStates, len(c.aggs))
 	cols := make([]fn.Column, c.args)
@@ -301,7 +312,8 @@ func (c *aggregateCode) states(many bool) []aggStates {
 	return all
 }
 
-// columnStates adds whole batches, argument by argument, without building rows.
+// columnStates computes an aggregate from batches as they are: it passes the columns of the arguments to the
+// function, and never builds rows.
 type columnStates struct {
 	*aggCode
 	groups  fn.Groups
@@ -331,7 +343,8 @@ func (s *columnStates) add(r *run, b *batch, places, groups []int32) error {
 	return nil
 }
 
-// withoutNulls removes the rows whose first argument is NULL, if the call says IGNORE NULLS and the function itself would count them.
+// withoutNulls returns places without the rows whose first argument is NULL. It returns all places if the call does
+// not say IGNORE NULLS, or if the function itself ignores NULL.
 func (s *columnStates) withoutNulls(places []int32) []int32 {
 	if !s.skipNulls || s.fn.IgnoresNulls {
 		return places
@@ -353,7 +366,8 @@ func (s *columnStates) keep(_ *run, group int) { s.groups.Keep(group) }
 
 func (s *columnStates) clear(*run) { s.groups.Clear() }
 
-// rowStates adds row by row to a state of each group. It serves aggregates that keep values of each row, choose among rows, or keep errors.
+// rowStates has one aggState for each group and adds rows to it one by one. It serves aggregates that keep values
+// of each row, choose among rows, or defer errors.
 type rowStates struct {
 	agg  *aggCode
 	many bool // see aggCode.start
@@ -380,7 +394,7 @@ func (s *rowStates) result(r *run, group int) (value.Value, error) { return s.li
 
 func (s *rowStates) failure(group int) value.Value { return s.list[group].(*deferredState).failure() }
 
-// collector returns the state of a group. The aggregate must be one that collects.
+// collector returns the state of a group as a collector. The aggregate must be one that collects.
 func (s *rowStates) collector(group int) collector { return s.list[group].(collector) }
 
 func (s *rowStates) keep(r *run, group int) {

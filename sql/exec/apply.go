@@ -6,12 +6,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// applyOp runs right for each row of left.
+// applyOp joins each row of left with the rows that right returns for it. It opens right once for each row of left.
 type applyOp struct {
 	kind        plan.JoinKind
 	bind        []plan.Bind
 	left, right operator
-	nulls       []value.Value // take the place of a row of right where an outer join finds none
+	nulls       []value.Value // NULLs for the columns of right, for a left join's row without a match
 	out         batch
 
 	back    bool      // left reads an index, and right the table's row for each entry
@@ -23,13 +23,14 @@ type applyOp struct {
 	matched bool      // right has made a row for the current row
 }
 
-// lookahead is an operator that can read the rows for its next n openings together. bind sets the registers for opening i. since is a commit
-// timestamp: most of these rows were written at or after it; 0 is unknown.
+// lookahead is an operator that can read the rows for its next n openings together. readAhead calls bind(i) to set
+// the registers for the i-th opening. since is a commit timestamp at or after which most of the rows that will be
+// read were written; 0 means that it is not known.
 type lookahead interface {
 	readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int)) error
 }
 
-// minAhead is the fewest rows for which reading ahead is worth its cost.
+// minAhead is the number of openings (rows of left) from which reading ahead saves more than it costs.
 const minAhead = 8
 
 func (c *compiler) apply(n *plan.Apply) (maker, error) {
@@ -80,7 +81,8 @@ func (o *applyOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// advance moves to the next row of left and opens right for it. If right is still open, it does nothing. It returns false at the end of left.
+// advance moves to the next row of left and opens right for that row. If right is still open for the current row,
+// advance does nothing. It returns false at the end of left.
 func (o *applyOp) advance(r *run) (bool, error) {
 	if o.running {
 		return true, nil
@@ -113,7 +115,8 @@ func (o *applyOp) bindTo(r *run, i int) {
 	}
 }
 
-// readAhead lets right read ahead for the next rows of left. It does so only for the rows that are certainly needed to fill the batch.
+// readAhead lets right read ahead for the next rows of left: for no more of them than out still needs to be full,
+// so that no row is read in vain. It does nothing if these rows are fewer than minAhead.
 func (o *applyOp) readAhead(r *run) error {
 	n := min(o.outer.n-o.at, o.out.target-o.out.n)
 	from := o.at
@@ -128,7 +131,8 @@ func (o *applyOp) readAhead(r *run) error {
 	return o.ahead.readAhead(r, n, since, func(i int) { o.bindTo(r, from+i) })
 }
 
-// join adds the next joined rows for a row of left.
+// join adds the next joined rows for a row of left. At the end of right, a left join adds the row with NULLs if
+// right had no row for it.
 func (o *applyOp) join(r *run, row []value.Value) error {
 	b, err := r.pullRows(o.right)
 	if err != nil {
@@ -148,7 +152,7 @@ func (o *applyOp) join(r *run, row []value.Value) error {
 	return nil
 }
 
-// test adds a row of left if right has a row for it (semi join), or if right has none (anti join).
+// test adds a row of left to out if right has a row for it (semi join) or has none (anti join).
 func (o *applyOp) test(r *run, row []value.Value) error {
 	b, err := r.pullRows(o.right)
 	if err != nil {

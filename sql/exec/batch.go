@@ -6,19 +6,22 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The first batches are small, so that a query that wants one row does not compute a thousand. Batches grow until the cost of a pull no longer
-// matters. Under a LIMIT the first batch has one row, since a read-write transaction locks every row that it reads.
+// The first batches are small, so that a query that needs only one row does not compute a thousand. Batches then
+// grow, so that the cost of a call of next is shared by many rows. Under a LIMIT the first batch has one row,
+// because a read-write transaction locks every row that it reads. The constants are numbers of rows.
 const (
 	firstBatch   = 16
 	fullBatch    = 512
 	limitedBatch = 1
-	// columnBatch is the most rows that a batch of columns has, so that the vectors of a query stay in the processor's cache.
+	// columnBatch is the greatest number of rows of a batch of columns. It is so small that the vectors of a query
+	// stay in the processor's cache.
 	columnBatch = 1024
 )
 
-// batch holds rows in one of two forms. Flat rows lie in one slice: row i is vals[i*width : (i+1)*width]. A batch of columns has a fn.Column for
-// each column in cols, and the index of each row in these columns in at. Such an index is called a place. The batch belongs to the operator that
-// returned it. The operator that pulled it may change it until its next pull.
+// batch holds rows in one of two forms. Flat rows lie in one slice: row i is vals[i*width : (i+1)*width]. A batch
+// of columns has one fn.Column for each column, in cols. The slice at holds the indexes of its rows in these
+// columns; such an index is called a place. A batch belongs to the operator that returned it. The operator that
+// called next may change the batch until it calls next again.
 type batch struct {
 	width, n int
 	vals     []value.Value
@@ -28,8 +31,9 @@ type batch struct {
 	first    int         // the value of target for the first batch
 	most     int         // the largest value of target
 	target   int         // the number of rows at which the batch is full and is returned
-	dropped  int         // the number of rows dropped so far
-	// oldest is the oldest commit timestamp among the rows of an index from which these rows were made; 0 is unknown.
+	dropped  int         // the number of rows that were dropped, over all batches
+	// oldest is the oldest commit timestamp of the index entries from which the rows were made; 0 means that it is
+	// not known.
 	oldest mvcc.Timestamp
 }
 
@@ -52,7 +56,7 @@ func (b *batch) row(i int) []value.Value {
 	return b.vals[i*b.width : (i+1)*b.width : (i+1)*b.width]
 }
 
-// everyPlace holds 0, 1, 2, ... It is never changed.
+// everyPlace holds 0, 1, 2, ... and must not be changed, as all runs share it.
 var everyPlace = func() []int32 {
 	all := make([]int32, columnBatch)
 	for i := range all {
@@ -61,7 +65,7 @@ var everyPlace = func() []int32 {
 	return all
 }()
 
-// placesTo returns the places from 0 to n-1. The caller must not change them.
+// placesTo returns the places 0 to n-1. The caller must not change the slice, which is shared.
 func placesTo(n int) []int32 {
 	if n <= len(everyPlace) {
 		return everyPlace[:n]
@@ -73,7 +77,7 @@ func placesTo(n int) []int32 {
 	return all
 }
 
-// places returns the places of the batch's rows in the columns that the method column returns, ascending.
+// places returns the places of the batch's rows in the columns that b.column returns, in ascending order.
 func (b *batch) places() []int32 {
 	if b.cols != nil {
 		return b.at
@@ -81,8 +85,8 @@ func (b *batch) places() []int32 {
 	return placesTo(b.n)
 }
 
-// fewRows is the most rows of a batch of flat rows for which an expression is computed row by row. For so few rows that costs less than the memory
-// of vectors.
+// fewRows is the greatest number of flat rows in a batch for which expressions are computed row by row. For so few
+// rows, that costs less than allocating vectors.
 const fewRows = 32
 
 // isSmall reports whether the batch has flat rows, and at most fewRows of them.
@@ -96,7 +100,7 @@ func (b *batch) span() int {
 	return b.n
 }
 
-// column returns the values of column i, by place.
+// column returns column i of the batch. Its values are indexed by place.
 func (b *batch) column(i int) fn.Column {
 	if b.cols != nil {
 		return b.cols[i]
@@ -104,7 +108,8 @@ func (b *batch) column(i int) fn.Column {
 	return fn.Column{Values: b.vals[i:], Stride: b.width}
 }
 
-// rowAt returns the row at a place. It may use room, which has the batch's width, to build the row.
+// rowAt returns the row at a place. If the batch has columns, rowAt builds the row in room, a slice of the batch's
+// width.
 func (b *batch) rowAt(place int32, room []value.Value) []value.Value {
 	if b.cols == nil {
 		return b.row(int(place))
@@ -137,7 +142,7 @@ func (b *batch) toRows() {
 	b.cols = nil
 }
 
-// keepPlaces keeps the rows at the places kept, and drops all others.
+// keepPlaces keeps the rows at the places in kept, and drops all other rows.
 func (b *batch) keepPlaces(kept []int32) {
 	if b.cols != nil {
 		b.at, b.n = kept, len(kept)
@@ -151,7 +156,8 @@ func (b *batch) keepPlaces(kept []int32) {
 	b.truncate(len(kept))
 }
 
-// begin empties the batch for the next pull. If the last batch was full, it doubles the size of the next one.
+// begin empties the batch, so that the operator can fill it again. If the batch was full, begin doubles target, up
+// to most.
 func (b *batch) begin() {
 	if b.n >= b.target && b.target < b.most {
 		b.target *= 2
@@ -169,8 +175,8 @@ func (b *batch) add(a, c []value.Value) {
 	b.n++
 }
 
-// fill adds the rows that next returns until the batch is full or next has no more. If a row is longer than the batch's width, fill takes its first
-// columns.
+// fill adds the rows that next returns, until the batch is full or next returns ok = false. If a row is longer than
+// the batch's width, fill takes the first columns of the row.
 func (b *batch) fill(next func() (row []value.Value, ok bool, err error)) error {
 	for !b.full() {
 		row, ok, err := next()
@@ -182,7 +188,8 @@ func (b *batch) fill(next func() (row []value.Value, ok bool, err error)) error 
 	return nil
 }
 
-// appendRow appends a row and returns it. Its values are not set: the caller sets them all.
+// appendRow appends a row and returns it. The caller must set all values of the row, because appendRow does not
+// clear them.
 func (b *batch) appendRow() []value.Value {
 	at := len(b.vals)
 	if need := at + b.width; need <= cap(b.vals) {
@@ -194,15 +201,15 @@ func (b *batch) appendRow() []value.Value {
 	return b.vals[at : at+b.width : at+b.width]
 }
 
-// drop removes the last row, which a condition has refused.
+// drop removes the last row, because a condition was not TRUE for it.
 func (b *batch) drop(r *run) error {
 	b.n--
 	b.vals = b.vals[:b.n*b.width]
 	return b.pass(r)
 }
 
-// pass counts a row that does not come into the batch. It checks the run every checkRows calls, since an operator may pass over very many rows
-// before its batch is full.
+// pass counts a row that is left out of the batch. At every checkRows-th such row it calls run.check, because an
+// operator can leave out very many rows before its batch is full.
 func (b *batch) pass(r *run) error {
 	if b.dropped++; b.dropped%checkRows == 0 {
 		return r.check()
@@ -210,7 +217,8 @@ func (b *batch) pass(r *run) error {
 	return nil
 }
 
-// written notes the commit timestamp of the last row of the batch.
+// written records the commit timestamp of the row that was appended last: it lowers oldest if the timestamp is
+// older.
 func (b *batch) written(at mvcc.Timestamp) {
 	if b.n == 1 || at < b.oldest {
 		b.oldest = at
@@ -237,7 +245,7 @@ func (b *batch) skip(n int) {
 	b.vals = b.vals[n*b.width:]
 }
 
-// some returns b, or nil if b is empty. An operator's next returns it.
+// some returns b, or nil if b is empty. Operators return the result from next, where nil means the end.
 func (b *batch) some() *batch {
 	if b.n == 0 {
 		return nil

@@ -17,8 +17,9 @@ import (
 
 const benchRows = 100_000
 
-// benchDB returns a database with benchRows rows of about 1 kB (an id, a group of ten ids, ten strings of 100), two children of each, and narrow
-// rows in 25 groups.
+// benchDB returns a database for benchmarks. Table R has benchRows rows of about 1 kB: an id, a group (ten rows
+// each), and ten strings of 100 bytes. Table C has two rows for each row of R. Table D has benchRows short rows
+// with 25 different values of K.
 func benchDB(b *testing.B) *testDB {
 	b.Helper()
 	db := newTestDB(b)
@@ -62,7 +63,7 @@ func benchDB(b *testing.B) *testDB {
 	return db
 }
 
-// BenchmarkPointRead compares a point read by SQL with a point read by package table, as the READ API does it.
+// BenchmarkPointRead compares reading one row by SQL with reading the row by package table, as the Read API does.
 func BenchmarkPointRead(b *testing.B) {
 	db := benchDB(b)
 	snapshot, err := db.txns.Snapshot(context.Background(), txn.Bound{})
@@ -117,7 +118,7 @@ func BenchmarkPointRead(b *testing.B) {
 	})
 }
 
-// BenchmarkQuery reports the time for each row that a query scans, or joins.
+// BenchmarkQuery reports the time that a query takes for each row that it scans or joins.
 func BenchmarkQuery(b *testing.B) {
 	db := benchDB(b)
 	snapshot, err := db.txns.Snapshot(context.Background(), txn.Bound{})
@@ -165,7 +166,8 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
-// BenchmarkSmallQuery runs queries of few rows. Beginning and ending them takes most of the time.
+// BenchmarkSmallQuery runs queries that read few rows, so that it mainly measures how long a query takes to begin
+// and end.
 func BenchmarkSmallQuery(b *testing.B) {
 	db := benchDB(b)
 	snapshot, err := db.txns.Snapshot(context.Background(), txn.Bound{})
@@ -218,7 +220,8 @@ func benchRun(b *testing.B, program *exec.Program, env exec.Env) exec.Stats {
 	return rows.Stats()
 }
 
-// BenchmarkBulkDML changes a thousand rows in one statement, in memory and without the commit.
+// BenchmarkBulkDML measures a statement that changes a thousand rows. The database is in memory, and the commit is
+// not measured.
 func BenchmarkBulkDML(b *testing.B) {
 	db := benchDB(b)
 	for name, sql := range map[string]string{
@@ -254,7 +257,8 @@ func BenchmarkBulkDML(b *testing.B) {
 	}
 }
 
-// BenchmarkSpill runs queries over five million rows twice: once with all rows in memory, and once within 64 MiB.
+// BenchmarkSpill runs queries over five million rows, once with all rows in memory and once with at most 64 MiB of
+// them.
 func BenchmarkSpill(b *testing.B) {
 	const rows = 5_000_000
 	db := newTestDB(b)

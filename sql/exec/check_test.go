@@ -16,8 +16,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestOnlyPullCallsNext checks in the source code that operators get their input by run.pull. pull checks whether the run was cancelled and counts
-// its CPU time. An operator that calls next itself would avoid both.
+// TestOnlyPullCallsNext reads the source code and checks that operators get their input only by run.pull, which
+// checks whether the run was cancelled and counts its CPU time. An operator that calls next itself would do
+// neither.
 func TestOnlyPullCallsNext(t *testing.T) {
 	entries, err := os.ReadDir(".")
 	if err != nil {
@@ -48,7 +49,7 @@ func TestOnlyPullCallsNext(t *testing.T) {
 				switch e.Name() + " " + fn.Name.Name {
 				case "run.go pull":
 					pulled = true
-				case "nodestats.go next": // a meter passes on the call that it got from pull
+				case "nodestats.go next": // a meter passes on a call that came from pull
 				default:
 					t.Errorf("%s: %s calls next; operators are pulled by run.pull", e.Name(), fn.Name.Name)
 				}
@@ -61,7 +62,7 @@ func TestOnlyPullCallsNext(t *testing.T) {
 	}
 }
 
-// countingContext counts the calls of its Err.
+// countingContext counts the calls of its method Err.
 type countingContext struct {
 	context.Context
 	asked atomic.Int64
@@ -72,7 +73,8 @@ func (c *countingContext) Err() error {
 	return c.Context.Err()
 }
 
-// TestLongWorkIsChecked runs every kind of operator over many rows. Each run must be checked at least once for every few thousand rows.
+// TestLongWorkIsChecked runs each kind of operator over 100,000 rows. It fails if a run checks its context less
+// than once for 2048 rows.
 func TestLongWorkIsChecked(t *testing.T) {
 	const rows, atLeast = 100_000, 100_000 / 2048
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))

@@ -19,7 +19,8 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkColumns reports the CPU time for each row that a query scans by columns. The columns are arrays in memory.
+// BenchmarkColumns reports the CPU time that a query takes for each row, when its scans read columns. The columns
+// are Arrow arrays in memory.
 func BenchmarkColumns(b *testing.B) {
 	db := benchDB(b)
 	snapshot, err := db.txns.Snapshot(b.Context(), txn.Bound{})

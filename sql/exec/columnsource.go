@@ -12,47 +12,52 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// ColumnSource returns the rows of a scan column by column, in the order of their keys.
+// ColumnSource returns the rows of a scan column by column, in the order of the rows' keys.
 type ColumnSource interface {
-	// Next moves to the next rows, at most the given number. It returns how many they are, 0 at the end.
+	// Next moves to the next rows; most is the greatest number of rows to move to. It returns how many rows it
+	// moved to, 0 at the end.
 	Next(most int) (rows int, err error)
-	// Column returns the values of column i of the scan for these rows. They are valid until Next.
+	// Column returns the values of column i of the scan for the rows that Next moved to. The values are valid until
+	// the next call of Next.
 	Column(i int) (fn.Column, error)
 	// Chunks returns how many chunks of a columnar copy the source reads.
 	Chunks() int
-	// Release closes cursors in the storage engine, as table.Rows.Release does.
+	// Release closes the cursors that the source holds in the storage engine. A later call of Next continues after
+	// the current rows.
 	Release()
 	// Close ends the read. It is called once.
 	Close() error
 }
 
-// ColumnRead is what a scan asks a ColumnSource for: all rows of the spans, in the order of their keys.
+// ColumnRead describes what a scan reads from a ColumnSource: all rows of the spans, in the order of their keys.
 type ColumnRead struct {
 	Projection *table.Projection
 	Spans      []table.Span
 	Method     plan.ScanMethod // the method that a hint asks for
 }
 
-// columnScan is a scan whose rows a ColumnSource gives.
+// columnScan is the state of a scan that reads its rows from a ColumnSource.
 type columnScan struct {
 	source ColumnSource // nil if the scan is not open
 	cols   []fn.Column
 }
 
-// release closes cursors in the storage engine.
+// release closes the cursors that the scan's ColumnSource holds in the storage engine.
 func (s *columnScan) release() {
 	if s.source != nil {
 		s.source.Release()
 	}
 }
 
-// byColumns reports whether the scan may read by columns. It may if it wants all rows of its ranges and handles no row on its own. With a hint for
-// a columnar scan, it may even if it stops before the last row.
+// byColumns reports whether the scan can read from a ColumnSource. It can if no LIMIT or EXISTS above it stops the
+// scan before the last row of its spans. With a hint for a columnar scan, it can even then. It cannot in a run with
+// a Writer, because DML reads its own writes, nor if o.columnar is false.
 func (o *scanOp) byColumns(r *run) bool {
 	return r.env.Columns != nil && r.env.Writer == nil && o.columnar && (!o.partial || o.node.Method == plan.ColumnarScan) && len(o.place.spans) > 0
 }
 
-// openColumns opens the scan by columns if there is a source for it.
+// openColumns opens a ColumnSource for the scan. If Env.Columns returns nil, the scan gets no source, and
+// isByColumns then returns false.
 func (o *scanOp) openColumns(r *run) error {
 	source, err := r.env.Columns(ColumnRead{o.projection, o.place.spans, o.node.Method})
 	if source == nil || err != nil {
@@ -67,10 +72,10 @@ func (o *scanOp) openColumns(r *run) error {
 	return nil
 }
 
-// isByColumns reports whether the scan is open by columns.
+// isByColumns reports whether the scan has an open ColumnSource.
 func (o *scanOp) isByColumns() bool { return o.columns != nil && o.columns.source != nil }
 
-// nextColumns is next for a scan that is open by columns.
+// nextColumns returns the next batch of a scan with an open ColumnSource, nil at the end.
 func (o *scanOp) nextColumns(r *run) (*batch, error) {
 	for o.left != 0 {
 		o.out.begin()
@@ -94,7 +99,8 @@ func (o *scanOp) nextColumns(r *run) (*batch, error) {
 	return nil, nil
 }
 
-// takeColumns makes a batch of the n rows of cols, and drops the rows that the residual condition refuses. some says whether rows are left.
+// takeColumns makes a batch of the n rows of cols, and drops the rows for which the residual condition is not TRUE.
+// some reports whether the batch has any rows.
 func (o *scanOp) takeColumns(r *run, cols []fn.Column, n int) (some bool, err error) {
 	r.stats.RowsScanned += int64(n)
 	o.out.setColumns(cols, n)
@@ -113,22 +119,23 @@ func (o *scanOp) takeColumns(r *run, cols []fn.Column, n int) (some bool, err er
 	return false, r.check()
 }
 
-// vectorsFrom is the size of a batch, in rows, from which a scan decodes rows into vectors, if its parent accepts columns. Smaller batches come
-// first and have flat rows: a query that reads no more does not repay the memory of vectors.
+// vectorsFrom is the size of a batch, in rows, from which a scan decodes rows into vectors, if its parent accepts
+// columns. Smaller batches have flat rows: they come first, and for a query that reads no more than these,
+// allocating vectors would cost more than it saves.
 const vectorsFrom = 256
 
-// vectorBytes is about how many bytes of stored rows a scan decodes into vectors at a time.
+// vectorBytes is the size of the stored rows, in bytes, that a scan decodes into vectors at a time.
 const vectorBytes = 1 << 20
 
-// scanVectors holds the columns into which a scan decodes rows.
+// scanVectors holds the columns into which a scan decodes stored rows.
 type scanVectors struct {
 	builders []*value.VectorBuilder
-	into     []value.Column // builders, as the type that FillBatch takes
+	into     []value.Column // the builders again, as the type that FillBatch takes
 	cols     []fn.Column
 	err      error // the error that ends the scan after the rows of the batch
 }
 
-// nextVectors is next for a scan that decodes its rows into vectors.
+// nextVectors decodes the next stored rows into vectors and returns them as a batch of columns, nil at the end.
 func (o *scanOp) nextVectors(r *run) (*batch, error) {
 	v := o.vectors
 	if v == nil {
@@ -160,7 +167,7 @@ func (o *scanOp) nextVectors(r *run) (*batch, error) {
 	return nil, v.err
 }
 
-// closeColumns ends a scan by columns.
+// closeColumns closes the scan's ColumnSource, if it has an open one.
 func (o *scanOp) closeColumns() error {
 	if !o.isByColumns() {
 		return nil
@@ -173,21 +180,25 @@ func (o *scanOp) closeColumns() error {
 // ArraySource is a ColumnSource whose columns are Arrow arrays.
 type ArraySource interface {
 	ColumnSource
-	// NextArrays moves to the next rows, as many as the source holds in one set of arrays. It returns their number, 0 at the end.
+	// NextArrays moves to the next rows, as many as the source holds in one set of arrays. It returns their number,
+	// 0 at the end.
 	NextArrays() (rows int, err error)
-	// Array returns column i of the scan for the rows that NextArrays moved to. It is valid until the next move.
+	// Array returns column i of the scan for the rows that NextArrays moved to. The array is valid until the next
+	// call of NextArrays.
 	Array(i int) arrow.Array
 }
 
-// ArrayRows are Rows that a ColumnSource returns as Arrow arrays. A reader uses either NextArrays or the other methods.
+// ArrayRows are Rows that a ColumnSource returns as Arrow arrays. A caller uses either NextArrays or the methods of
+// Rows, not both.
 type ArrayRows struct {
 	operatorRows
 	source ArraySource
 	arrays []arrow.Array
 }
 
-// NextArrays moves to the next rows. It returns their number, 0 at the end, and the columns of the result for them, which are valid until the next
-// call. The arrays have the types that package value/columnar gives without Options, or hold stored payloads (see columnar.IsStored).
+// NextArrays moves to the next rows. It returns their number, 0 at the end, and one array for each column of the
+// result. The arrays are valid until the next call. Their types are those that package value/columnar gives without
+// Options, except that an array may hold stored payloads (see columnar.IsStored).
 func (a *ArrayRows) NextArrays() (rows int, arrays []arrow.Array, err error) {
 	if a.root == nil {
 		return 0, nil, a.err
@@ -210,7 +221,7 @@ func (a *ArrayRows) NextArrays() (rows int, arrays []arrow.Array, err error) {
 	return rows, a.arrays, nil
 }
 
-// readColumns runs a key read by columns. It returns nil if there is no source for it.
+// readColumns runs a key read (p.read) on a ColumnSource. It returns nil if there is no ColumnSource for the read.
 func (p *Program) readColumns(r *run) (Rows, error) {
 	op := &scanOp{keyScan: p.read, out: newBatch(len(p.plan.Columns))}
 	if err := op.locate(r, &op.place); err != nil || !op.byColumns(r) {
@@ -223,7 +234,8 @@ func (p *Program) readColumns(r *run) (Rows, error) {
 	return rowsOf(r, op, p.plan.Columns), nil
 }
 
-// SourceRows returns the rows of a source. Its columns are those of the result.
+// SourceRows returns the rows of a source as Rows with the given columns. The source must return these columns, in
+// this order.
 func SourceRows(ctx context.Context, columns []plan.Column, source ColumnSource) Rows {
 	r := &run{ctx: ctx}
 	scan := &columnScan{source: source, cols: make([]fn.Column, len(columns))}
@@ -231,7 +243,8 @@ func SourceRows(ctx context.Context, columns []plan.Column, source ColumnSource)
 	return rowsOf(r, &scanOp{keyScan: &keyScan{node: new(plan.Scan)}, columns: scan, left: -1, out: newBatch(len(columns))}, columns)
 }
 
-// rowsOf returns the rows of a scan that is open by columns.
+// rowsOf returns the rows of a scan that has an open ColumnSource. They are ArrayRows if the source is an
+// ArraySource and the scan has no limit.
 func rowsOf(r *run, op *scanOp, columns []plan.Column) Rows {
 	rows := operatorRows{batchRows: batchRows{columns: columns}, run: r, root: op}
 	if source, ok := op.columns.source.(ArraySource); ok && op.left < 0 {

@@ -17,17 +17,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// arrowSource is a ColumnSource over Arrow arrays. It reads the rows of a view into them when it is opened.
+// arrowSource is a ColumnSource over Arrow arrays. Opening it reads the rows of a view into the arrays.
 type arrowSource struct {
 	read    exec.ColumnRead
 	records []arrow.RecordBatch
-	from, n int // the current rows of the first record: n rows from row from on
+	from, n int // the current rows are the n rows of the first record that begin with row from
 	viewers []columnar.Viewer
 	closed  *int
 }
 
-// arrowSources provides exec.Env.Columns for tests. Its sources have records of up to recordBytes bytes. It counts the sources that are opened and
-// closed.
+// arrowSources opens ColumnSources; tests use its method open as exec.Env.Columns. The sources hold the rows in
+// records of at most recordBytes bytes. arrowSources counts how many sources are opened and closed.
 type arrowSources struct {
 	view           table.View
 	recordBytes    int
@@ -78,14 +78,15 @@ func (s *arrowSource) Close() error {
 	return nil
 }
 
-// printed runs a query and prints its rows or its error. Unless recordBytes is 0, scans read columns in records of recordBytes.
+// printed runs a query and returns its rows, or its error, as text. If recordBytes is 0, scans read rows; else they
+// read columns in records of at most recordBytes bytes. opened is the number of ColumnSources that were opened.
 func (db *testDB) printed(t *testing.T, sql string, recordBytes int) (lines []string, opened int) {
 	t.Helper()
 	p, err := db.plan(sql, nil)
 	if err != nil {
 		t.Fatalf("%s\n%v", sql, err)
 	}
-	p.Read = nil // a key read has no operators
+	p.Read = nil // a key read would run no operators
 	program, err := exec.Compile(p, table.NewDescriptors(db.catalog))
 	if err != nil {
 		t.Fatalf("%s\n%v", sql, err)
@@ -118,12 +119,13 @@ func (db *testDB) printed(t *testing.T, sql string, recordBytes int) (lines []st
 		return err
 	})
 	if err != nil {
-		lines = []string{err.Error()} // the number of rows before the error depends on the size of batches
+		lines = []string{err.Error()} // leave out the rows before the error: their number depends on the size of batches
 	}
 	return lines, opened
 }
 
-// TestVectors computes expressions for many rows at once and row by row, and compares the results and the errors.
+// TestVectors runs random queries whose expressions are computed for many rows at once, and runs them again with
+// the expressions computed row by row. Both must give the same results and errors.
 func TestVectors(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	failed := 0
@@ -148,7 +150,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// number returns a random expression over the numeric columns of T. Its value may be NULL.
+// number returns a random expression over the numeric columns of T. The expression can be NULL.
 func (g generator) number(depth int) string {
 	if depth > 0 {
 		x, y := g.number(depth-1), g.number(depth-1)
@@ -168,7 +170,7 @@ func (g generator) number(depth int) string {
 	return g.pick("A", "N", "B", "A", "N", "1", "3", "CAST(NULL AS INT64)")
 }
 
-// risky returns a random condition over T. Some conditions divide by zero in some rows.
+// risky returns a random condition over T. Some of the conditions divide by zero for some rows, which is an error.
 func (g generator) risky(depth int) string {
 	if depth > 0 {
 		switch g.IntN(6) {
@@ -195,7 +197,8 @@ func (g generator) risky(depth int) string {
 	return g.predicate("", 0)
 }
 
-// TestColumns compares the results of queries over columns with those over rows.
+// TestColumns runs random queries on scans that read columns, and again on scans that read rows. The results must
+// be the same.
 func TestColumns(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	byColumns := 0
@@ -214,7 +217,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// columnQuery returns a random query whose operators can work on columns.
+// columnQuery returns a random query whose operators can process batches of columns.
 func (g generator) columnQuery() string {
 	where := ""
 	if g.IntN(2) == 0 {
@@ -236,7 +239,8 @@ func (g generator) columnQuery() string {
 	return fmt.Sprintf("SELECT %s, %s FROM %s%s GROUP BY %s", keys, strings.Join(aggs, ", "), from, where, keys)
 }
 
-// TestColumnBatches sums many rows, in full batches.
+// TestColumnBatches runs queries over 5000 rows, so that batches of columns are full. Scans that read columns,
+// decode vectors, and read row by row must give the same results.
 func TestColumnBatches(t *testing.T) {
 	db := newTestDB(t)
 	const rows = 5000
@@ -271,7 +275,7 @@ func TestColumnBatches(t *testing.T) {
 		"SELECT SUM(X / (Id - 4444)) FROM W",
 		"SELECT Id, S FROM W ORDER BY S, Id DESC LIMIT 20",
 	} {
-		// A scan below a LIMIT reads row by row.
+		// Below a LIMIT, a scan reads row by row.
 		want, _ := db.printed(t, strings.Replace(sql, "FROM W", "FROM (SELECT * FROM W LIMIT 100000)", 1), 0)
 		decoded, _ := db.printed(t, sql, 0)
 		got, opened := db.printed(t, sql, 50_000)

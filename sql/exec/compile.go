@@ -11,25 +11,28 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// eval computes an expression over a row.
+// eval computes the value of an expression for a row.
 type eval func(r *run, row []value.Value) (value.Value, error)
 
-// compiler compiles one plan.
+// compiler holds what is known while one plan is compiled.
 type compiler struct {
 	prog   *Program
 	tables *table.Descriptors
-	// driving is the scan of plan.Plan.Driving.
+	// driving is the scan whose keys are divided to partition the statement (plan.Plan.Driving); nil if there is
+	// none.
 	driving *plan.Scan
-	// partial says that a LIMIT or EXISTS above the node that is being compiled may close the node before it has returned all its rows.
+	// partial says that a LIMIT or EXISTS above the node that is being compiled can stop before the node has
+	// returned all its rows.
 	partial bool
 	// columns says that the parent of the node that is being compiled accepts batches of columns.
 	columns bool
-	// single says that the node that is being compiled feeds a merge below a LIMIT. The node then returns one row at a time, so that no row is read
-	// and locked in vain.
+	// single says that the node that is being compiled is an input of a merge below a LIMIT. The node then returns
+	// one row at a time, so that no row is read and locked in vain.
 	single bool
 }
 
-// Compile compiles the operators and expressions of a plan to closures. tables describes the schema version that the plan is for.
+// Compile compiles the operators and expressions of a plan to closures. tables describes the tables of the schema
+// version for which the plan was made.
 func Compile(p *plan.Plan, tables *table.Descriptors) (*Program, error) {
 	prog := &Program{plan: p, spools: p.Spools, spoolMakers: make([]maker, p.Spools), spoolTypes: make([][]*value.Type, p.Spools)}
 	c := &compiler{prog: prog, tables: tables, driving: p.Driving()}
@@ -51,7 +54,8 @@ func Compile(p *plan.Plan, tables *table.Descriptors) (*Program, error) {
 	return prog, nil
 }
 
-// node compiles an operator and its inputs. In a run that profiles, a meter wraps the operator.
+// node compiles an operator and its inputs. If the run collects statistics of each operator (Env.Profile), the
+// result wraps the operator in a meter.
 func (c *compiler) node(n plan.Node) (maker, error) {
 	mk, err := c.bare(n)
 	if err != nil {
@@ -66,7 +70,7 @@ func (c *compiler) node(n plan.Node) (maker, error) {
 	}, nil
 }
 
-// whole compiles an input that its operator always reads to the end.
+// whole compiles an input that its operator always reads to the end, also below a LIMIT or EXISTS.
 func (c *compiler) whole(n plan.Node) (maker, error) { return c.input(n, false) }
 
 func (c *compiler) input(n plan.Node, partial bool) (maker, error) {
@@ -76,7 +80,8 @@ func (c *compiler) input(n plan.Node, partial bool) (maker, error) {
 	return c.node(n)
 }
 
-// merged compiles an input of a merge. The merge reads each input one row ahead.
+// merged compiles an input of a merge. The merge holds one row of each input, so below a LIMIT (partial) the input
+// returns one row at a time.
 func (c *compiler) merged(n plan.Node, partial bool) (maker, error) {
 	was := c.single
 	c.single = partial
@@ -124,7 +129,7 @@ func (c *compiler) bare(n plan.Node) (maker, error) {
 	return nil, fmt.Errorf("operator %T cannot run", n)
 }
 
-// exprs compiles expressions. For a nil expression it returns nil.
+// exprs compiles a list of expressions. A nil expression gives a nil eval.
 func (c *compiler) exprs(list []plan.Expr) ([]eval, error) {
 	out := make([]eval, len(list))
 	for i, e := range list {
@@ -143,7 +148,7 @@ func (c *compiler) optional(e plan.Expr) (eval, error) {
 	return c.expr(e)
 }
 
-// isTrue evaluates a condition. A nil condition is TRUE.
+// isTrue evaluates a condition for a row. A nil condition is TRUE.
 func isTrue(cond eval, r *run, row []value.Value) (bool, error) {
 	if cond == nil {
 		return true, nil
@@ -152,7 +157,8 @@ func isTrue(cond eval, r *run, row []value.Value) (bool, error) {
 	return err == nil && !v.IsNull() && v.AsBool(), err
 }
 
-// ColumnExpr compiles an expression over one row. Many goroutines may call the returned function at once.
+// ColumnExpr compiles an expression over one row. The returned function computes it, and may be called by many
+// goroutines at once.
 func ColumnExpr(e *plan.RowExpr) (func(ctx *fn.Context, row []value.Value) (value.Value, error), error) {
 	prog := &Program{plan: &plan.Plan{Registers: e.Registers}}
 	c := &compiler{prog: prog}

@@ -18,13 +18,14 @@ type dmlCode struct {
 	node   *plan.DML
 	layout *table.Layout
 	tables *table.Descriptors
-	target *plan.Scan // the scan whose rows are kept: see readRows
+	target *plan.Scan // the scan whose stored rows are kept (see readRows), or nil
 	input  maker
 	rows   [][]eval // the rows of VALUES; nil is DEFAULT
 	assert eval
-	// conflict is ON CONFLICT, or nil.
+	// conflict is the compiled clause ON CONFLICT, nil without that clause.
 	conflict *conflictCode
-	// returns are the expressions of THEN RETURN, over rows of node.Return.Columns.
+	// returns are the expressions of THEN RETURN, which are computed over rows with the columns
+	// node.Return.Columns. A nil expression stands for the column of WITH ACTION.
 	returns []eval
 	columns []plan.Column
 }
@@ -58,7 +59,7 @@ func (c *compiler) dml(n *plan.DML) (*dmlCode, error) {
 	return m, err
 }
 
-// run computes the rows that the statement changes, then changes them, and keeps the rows of THEN RETURN.
+// run runs the statement: it computes the rows to change, then changes them. It returns the rows of THEN RETURN.
 func (m *dmlCode) run(r *run) (Rows, error) {
 	if r.env.Writer == nil {
 		return nil, fmt.Errorf("run plan: DML without a writer")
@@ -93,7 +94,7 @@ func (m *dmlCode) run(r *run) (Rows, error) {
 	return &changedRows{batchRows: batchRows{columns: m.columns, batch: &d.out}, run: r, count: d.count, changes: d.changes}, nil
 }
 
-// change is one run of a DML statement.
+// change is the state of one run of a DML statement.
 type change struct {
 	*dmlCode
 	run       *run
@@ -114,7 +115,7 @@ func (d *change) collect() error {
 	return d.collected.finish()
 }
 
-// each calls f with each row that collect has computed. f may keep the row.
+// each calls f with each row that collect has computed. f may hold on to the row after it returns.
 func (d *change) each(f func(row []value.Value) error) error {
 	rows := d.collected.read()
 	for {
@@ -131,7 +132,8 @@ func (d *change) each(f func(row []value.Value) error) error {
 	}
 }
 
-// changed counts a changed row and computes the row of THEN RETURN. row has a value for each column of the table.
+// changed counts a changed row and computes its row of THEN RETURN. row has a value for each column of the table;
+// action is what THEN RETURN WITH ACTION returns.
 func (d *change) changed(row []value.Value, action string) error {
 	d.count++
 	if d.node.Return == nil {
@@ -148,7 +150,8 @@ func (d *change) changed(row []value.Value, action string) error {
 	return d.returning(d.scratch, action)
 }
 
-// returning adds a row of THEN RETURN. It computes the row from row, the values of node.Return.Columns.
+// returning adds a row of THEN RETURN. It computes the row from row, which holds the values of the columns
+// node.Return.Columns.
 func (d *change) returning(row []value.Value, action string) error {
 	made := d.out.appendRow()
 	for i, f := range d.returns {
@@ -171,7 +174,7 @@ func (d *change) update() error {
 		return err
 	}
 	nk := len(d.node.Table.Key)
-	updated := map[string]bool{} // the keys so far; used only if the input may hold a key more than once
+	updated := map[string]bool{} // the keys that were updated so far; used only if the input can hold a key more than once
 	var key []byte
 	return d.each(func(row []value.Value) error {
 		key = d.layout.AppendKey(key[:0], row[:nk])
@@ -201,7 +204,8 @@ func (d *change) update() error {
 	})
 }
 
-// delete deletes the rows whose keys are in the input. In a row of the input, the columns for THEN RETURN follow the key.
+// delete deletes the rows whose keys are in the input. A row of the input holds the key, followed by the columns
+// for THEN RETURN.
 func (d *change) delete() error {
 	if err := d.collect(); err != nil {
 		return err
@@ -225,7 +229,7 @@ func (d *change) delete() error {
 	})
 }
 
-// stored returns the stored row with a key. If the scan of the input has kept the row, it is not read again.
+// stored returns the stored row with a key. It reads the row only if d.run.target has not kept it.
 func (d *change) stored(key []byte) (table.Stored, bool, error) {
 	if s, ok := d.run.target.popKey(key); ok {
 		return s, true, nil
@@ -233,7 +237,7 @@ func (d *change) stored(key []byte) (table.Stored, bool, error) {
 	return d.changes.Get(d.run.ctx, key)
 }
 
-// insert inserts the rows of VALUES or of the input. It computes all rows before it inserts the first.
+// insert inserts the rows of VALUES, or those of the input. It computes all rows before it inserts the first one.
 func (d *change) insert() error {
 	if d.input != nil {
 		if err := d.collect(); err != nil {
@@ -269,8 +273,9 @@ func (d *change) insert() error {
 	return nil
 }
 
-// givenColumns are the lists of columns for which a row of VALUES gives a value other than DEFAULT. Rows that give the same columns share one
-// slice, so that package table analyzes each list only once.
+// givenColumns holds one list of columns for each combination of columns that rows of VALUES give. A row gives a
+// column if its value is not DEFAULT. Rows that give the same columns share one slice, so that package table
+// analyzes each list only once.
 type givenColumns []columnList
 
 type columnList struct {
@@ -329,7 +334,7 @@ func (d *change) insertRow(columns []*schema.Column, vals []value.Value) error {
 	return d.changed(row, "UPDATE")
 }
 
-// changedRows are the rows of THEN RETURN.
+// changedRows are the Rows that THEN RETURN returns.
 type changedRows struct {
 	batchRows
 	run     *run
@@ -355,17 +360,19 @@ func (c *changedRows) Stats() Stats {
 	return s
 }
 
-// readRows keeps the stored rows that the scan of an UPDATE or DELETE has read and locked, in the order of the scan. The statement then need not
-// read the rows again to change them. Operators between the scan and the change may drop rows. If they change the order of rows, or if the rows are
-// too many for memory, the statement reads rows again.
+// readRows keeps the stored rows that the scan of an UPDATE or DELETE has read and locked, in the order of the
+// scan, so that the statement need not read them again to change them. Operators between the scan and the change
+// may drop rows. If these operators change the order of the rows, or if the rows take too much memory, the
+// statement reads some rows a second time.
 type readRows struct {
 	scan *plan.Scan // the scan that reads the rows; nil if they are not kept
 	rows []table.Stored
 	held held
 }
 
-// targetOf returns the scan that reads the rows that a statement changes. It returns nil if the rows come from an index, or if deleting a row may
-// delete other rows of the scan.
+// targetOf returns the scan that reads the rows that a statement changes. It returns nil for INSERT, if not exactly
+// one scan of the table reads these rows (for instance if an index does), or if deleting a row can delete other
+// rows of the scan.
 func targetOf(catalog *schema.Catalog, n *plan.DML) *plan.Scan {
 	if n.Input == nil || n.Kind == plan.Insert || n.Kind == plan.Delete && cascades(catalog, n.Table) {
 		return nil
@@ -382,7 +389,7 @@ func targetOf(catalog *schema.Catalog, n *plan.DML) *plan.Scan {
 	return found[0]
 }
 
-// cascades reports whether deleting a row of t may delete other rows, of t or of other tables.
+// cascades reports whether deleting a row of t can also delete other rows, of t or of other tables.
 func cascades(catalog *schema.Catalog, t *schema.Table) bool {
 	for _, child := range catalog.Children(t) {
 		if child.Interleave == schema.InterleaveCascade {
@@ -407,7 +414,8 @@ func (t *readRows) add(r *run, s table.Stored) error {
 	return nil
 }
 
-// popKey returns the row with a key. It looks only behind the row that it returned last, and drops the rows between.
+// popKey returns the row with a key. It searches only the rows that follow the one that it returned last, and drops
+// the rows before the one that it finds. If the key is not there, it drops all rows.
 func (t *readRows) popKey(key []byte) (table.Stored, bool) {
 	for len(t.rows) > 0 {
 		s := t.rows[0]
@@ -458,7 +466,8 @@ func (c *compiler) conflict(n *plan.DML) (*conflictCode, error) {
 	return code, err
 }
 
-// insertOrResolve inserts a row. If the row conflicts with an existing one, it does what ON CONFLICT says.
+// insertOrResolve inserts a row. If the row conflicts with an existing row, insertOrResolve does what ON CONFLICT
+// says.
 func (d *change) insertOrResolve(columns []*schema.Column, vals []value.Value) error {
 	row, err := d.changes.Propose(d.node.Table, columns, vals)
 	if err != nil {
@@ -487,7 +496,7 @@ func (d *change) insertOrResolve(columns []*schema.Column, vals []value.Value) e
 	return d.resolve(there, row)
 }
 
-// clash returns the key of the existing row that the new row conflicts with.
+// clash looks for an existing row with which the new row conflicts. It returns the primary key of the existing row.
 func (d *change) clash(row []value.Value) (key []byte, ok bool, err error) {
 	if d.conflict.key {
 		key := d.layout.AppendKey(nil, keyOf(d.node.Table, row))
@@ -503,7 +512,8 @@ func (d *change) clash(row []value.Value) (key []byte, ok bool, err error) {
 	return nil, false, nil
 }
 
-// clashIn looks in a unique index for an entry with the key of row. It returns the primary key of the entry.
+// clashIn looks in a unique index for an entry that has the index key of row. It returns the primary key of the row
+// to which the entry belongs.
 func (d *change) clashIn(p *table.Projection, row []value.Value) (key []byte, ok bool, err error) {
 	for _, c := range p.Index.NotNullColumns {
 		if row[c.Ordinal].IsNull() {
@@ -526,7 +536,7 @@ func (d *change) clashIn(p *table.Projection, row []value.Value) (key []byte, ok
 	return d.layout.AppendKey(nil, rows.Values(nil)), true, nil
 }
 
-// resolve applies DO UPDATE to the existing row at key.
+// resolve applies DO UPDATE to the existing row at key. proposed is the row that was to be inserted.
 func (d *change) resolve(key []byte, proposed []value.Value) error {
 	rows := table.Read{Projection: d.conflict.old, Spans: []table.Span{{Start: key}}, Lock: table.LockExclusive}.Open(d.run.ctx, d.run.view)
 	defer rows.Close()

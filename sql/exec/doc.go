@@ -1,21 +1,19 @@
-// Package exec runs physical plans. Operators pull batches from each other. A batch
-// holds flat rows or columns. Each expression is compiled once per plan to a closure
-// that computes it over a row, or over many rows at once (vectorexpr.go).
+// Package exec runs physical plans. An operator gets batches of rows from the operators below it. A batch holds
+// flat rows or columns. Each expression is compiled once per plan to a closure that computes it over a row, or over
+// many rows at once (vectorexpr.go).
 //
-// A Program is a compiled plan, which all runs share. A run belongs to one
-// goroutine. Its operators hold what they compute (hash tables, sorted rows, the
-// results of subqueries) until the run ends. Scan, filter and projection allocate
-// nothing per row.
+// A Program is a compiled plan, which all runs share. A run belongs to one goroutine. Its operators keep what they
+// compute (hash tables, sorted rows, the results of subqueries) until the run ends. Scan, filter and projection
+// allocate nothing per row.
 //
-// A plan that only reads keys runs without operators: package table reads its rows
-// and encodes them for the wire.
+// A plan that only reads keys runs without operators: package table reads its rows and encodes them for the wire.
 //
-// DML collects the rows that it will change before it changes any, so that it
-// never sees its own writes.
+// DML collects the rows that it will change before it changes any, so that it never sees its own writes.
 //
-// Operators that keep rows (sorts, groups, hash joins, set operations, named subqueries) spill them to a temporary file when the run has more
-// than its share of memory. The rows and their order stay the same (spill.go). The package leaves out spilling what must be in memory at once. That
-// is the array or text that one group collects, the values of an IN subquery that is not a join, and the rows of THEN RETURN.
+// Operators that keep rows (sorts, groups, hash joins, set operations, named subqueries) spill them to a temporary
+// file when the run has used up its share of memory. The rows and their order stay the same (spill.go). Four
+// things are never spilled: the array or string that one group collects, the values of an IN subquery that is not a
+// join, the rows that TABLESAMPLE RESERVOIR chooses, and the rows of THEN RETURN.
 //
 // Imports of this module: memory, mvcc, schema, sql/fn, sql/fn/aggregate, sql/fn/conversion, sql/fn/library, sql/fn/operators, sql/fn/protobuf, sql/plan, sql/spill, sql/tree, stats/cpu, table, usererror, value, value/columnar.
 package exec

@@ -13,56 +13,62 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Env is what one run of a plan is given: the data, the parameters and the limits.
+// Env holds what one run of a plan needs: the data, the parameters and the limits.
 type Env struct {
 	View   table.View   // what queries read
 	Writer table.Writer // what DML reads and writes; View may then be nil
 	// Params are the values of Plan.Params, in that order.
 	Params []value.Value
-	// Columns, if set, opens a source that gives the rows of a scan column by column. If it returns nil for a scan, the rows come from View.
+	// Columns, if set, opens a source that returns the rows of a scan column by column. If it returns nil for a
+	// scan, the scan reads its rows from View.
 	Columns func(ColumnRead) (ColumnSource, error)
 	// Functions holds the time, the time zone and the source of randomness for functions.
 	Functions *fn.Context
-	// Restrict, if set, restricts the driving scan (Plan.Driving) to the keys of one span. The run then computes one partition of a query.
+	// Restrict, if set, restricts the driving scan (plan.Plan.Driving) to the keys of one span, so that the run
+	// computes one partition of a query.
 	Restrict *table.Span
-	// Spill creates the temporary files of operators whose rows do not fit into memory. If it is nil, a run that needs more memory fails. Operators
-	// spill when the run keeps more than SpillAbove bytes of rows. If SpillAbove is 0, that is three quarters of MaxMemory.
+	// Spill creates the temporary files of operators whose rows do not fit into memory. If it is nil, a run that
+	// needs more memory fails. Operators spill when the run keeps more than SpillAbove bytes of rows. If SpillAbove
+	// is 0, operators spill above three quarters of MaxMemory.
 	Spill      *spill.Dir
 	SpillAbove int64
-	// Profile makes the run collect statistics of each operator (Stats.Nodes). Clock tells the time for them.
+	// Profile makes the run collect statistics of each operator (Stats.Nodes). Clock returns the time from which
+	// the operators' durations are computed.
 	Profile bool
 	Clock   func() time.Time
-	// Memory is the account that is charged for the rows that the run keeps. If it is nil, nothing is charged.
+	// Memory is the account that is charged for the memory of the rows that the run keeps. If it is nil, nothing is
+	// charged.
 	Memory *memory.Account
 }
 
-// Rows is the result of a run. Next moves to the next row. Values, AppendWire and Size are about that row.
+// Rows returns the result of a run, row by row. Next moves to the next row, and returns false at the end. Values,
+// AppendWire, AppendColumn, Size and ColumnSize are about the current row.
 type Rows interface {
 	Next() (bool, error)
 	// AppendWire appends the row as elements of google.spanner.v1.PartialResultSet.values.
 	AppendWire(dst []byte) []byte
-	// AppendColumn is AppendWire for one column.
+	// AppendColumn appends one column of the row, encoded as AppendWire does.
 	AppendColumn(dst []byte, i int) []byte
 	// Size estimates how many bytes AppendWire will append, and ColumnSize how many AppendColumn will append.
 	Size() int
 	ColumnSize(i int) int
-	// Fill moves over the next rows, of about size bytes together, and appends their values to columns. It returns the number of these rows, 0 at
-	// the end.
+	// Fill appends the values of the next rows to columns, until the rows have about size bytes. It returns the
+	// number of rows that it appended, 0 at the end.
 	Fill(columns []value.Column, size int) (rows int, err error)
-	// DataSize returns the size in bytes of all values that have been appended so far, without their wire encoding.
+	// DataSize returns the size in bytes of all values that were appended so far, without their wire encoding.
 	DataSize() int64
-	// Values appends the row's values.
+	// Values appends the values of the row to dst.
 	Values(dst []value.Value) []value.Value
 	// Columns are the columns of the result; none for DML without THEN RETURN.
 	Columns() []plan.Column
 	// RowCount returns how many rows a DML statement changed.
 	RowCount() int64
-	// Stats returns what the run has cost so far.
+	// Stats returns what the run has read, written and used so far.
 	Stats() Stats
 	Close() error
 }
 
-// Stats is what a run has cost.
+// Stats holds what a run has read, written and used.
 type Stats struct {
 	RowsScanned  int64 // read from tables and indexes
 	RowsReturned int64
@@ -71,32 +77,37 @@ type Stats struct {
 	Spilled      spill.Written // rows and bytes written to temporary files
 	BytesWritten int64         // bytes that DML wrote, index entries included
 	Written      []table.Written
-	// Nodes, with Env.Profile, are the statistics of each operator.
+	// Nodes holds the statistics of each operator, if Env.Profile is set.
 	Nodes  map[plan.Node]*NodeStats
 	Chunks int64 // chunks of columnar copies that were read
 }
 
-// Program is a compiled plan, ready to run. It is immutable, so that many goroutines may run it at once.
+// Program is a compiled plan. It is immutable, so that many goroutines can run it at once.
 type Program struct {
 	plan *plan.Plan
-	// read is set for a plan that is a key read, root for every other query, dml for DML.
+	// One of read, root and dml is set: read for a plan that is a key read, dml for DML, root for every other
+	// query.
 	read *keyScan
 	root maker
 	dml  *dmlCode
-	// driving is the compiled scan of plan.Plan.Driving; nil if there is none.
+	// driving is the compiled scan whose keys are divided to partition the statement (plan.Plan.Driving); nil if
+	// there is none.
 	driving *keyScan
-	// roomSize, lazies, sets and spools are how many values of room, lazyArgs, element sets and spools a run needs. bounded is how many calls the
-	// method bounded has compiled. subqueries are the subquery expressions.
+	// A run needs roomSize values in run.room, and has as many lazyArgs, element sets and spools as lazies, sets and
+	// spools say. bounded is the number of calls that the method bounded has compiled. subqueries are the subquery
+	// expressions.
 	roomSize, lazies, sets, spools int
 	outputs                        int // the number of vectorRooms that a run needs
 	bounded                        int
 	subqueries                     []*subqueryCode
-	// spoolMakers make the inputs of spools, and spoolTypes are their column types. The index is the spool's number.
+	// spoolMakers make the inputs of the spools, and spoolTypes are the types of the spools' columns. Both are
+	// indexed by the number of the spool.
 	spoolMakers []maker
 	spoolTypes  [][]*value.Type
 }
 
-// Run starts the plan. A query computes its rows as the caller asks for them. DML is done when Run returns.
+// Run starts the plan. A query computes its rows while the caller reads them. A DML statement is complete when Run
+// returns.
 func (p *Program) Run(ctx context.Context, env Env) (Rows, error) {
 	if len(env.Params) != len(p.plan.Params) {
 		return nil, fmt.Errorf("run plan: %d parameters given, %d wanted", len(env.Params), len(p.plan.Params))

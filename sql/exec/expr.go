@@ -45,7 +45,8 @@ func (c *compiler) expr(e plan.Expr) (eval, error) {
 	return nil, fmt.Errorf("expression %T cannot run", e)
 }
 
-// reserve reserves n values of a run's room for the arguments of one call. It returns the index of the first.
+// reserve reserves n consecutive values of run.room, for the arguments of one call. It returns the index of the
+// first.
 func (c *compiler) reserve(n int) int {
 	at := c.prog.roomSize
 	c.prog.roomSize += n
@@ -77,7 +78,7 @@ func (c *compiler) call(e *tree.Call) (eval, error) {
 	return c.bounded(e.Func.Type, c.strict(f, args)), nil
 }
 
-// strict compiles a call of a function whose arguments are all computed before it is called.
+// strict compiles a call of a function that needs the values of all its arguments.
 func (c *compiler) strict(f *fn.Scalar, args []eval) eval {
 	at, n := c.reserve(len(args)), len(args)
 	return func(r *run, row []value.Value) (value.Value, error) {
@@ -93,8 +94,8 @@ func (c *compiler) strict(f *fn.Scalar, args []eval) eval {
 	}
 }
 
-// lazyArgs are the arguments of a call of a lazy function. The function computes only those that it needs, over the current row. A run has one
-// lazyArgs for each such call in the statement.
+// lazyArgs gives a lazy function its arguments: the function computes only the arguments that it needs, for the
+// current row. A run has one lazyArgs for each call of a lazy function in the statement.
 type lazyArgs struct {
 	run  *run
 	row  []value.Value
@@ -114,7 +115,7 @@ func (c *compiler) lazy(f *fn.Scalar, args []eval) eval {
 	}
 }
 
-// lambda is a lambda argument of a call, with the current row.
+// lambda is a lambda argument of a call, together with the current row, to whose columns the lambda may refer.
 type lambda struct {
 	run       *run
 	row       []value.Value
@@ -256,8 +257,9 @@ func (c *compiler) getJSONField(e *tree.GetJSONField) (eval, error) {
 	return c.strict(f, []eval{arg, constant}), nil
 }
 
-// builtin compiles the most frequent calls: three-valued logic, and comparisons of common types. For all other calls it returns nil, and sql/fn
-// computes them. sql/fn has the functions of builtin too, for every type.
+// builtin compiles the most frequent calls: AND, OR, NOT and IS NULL, and comparisons of common types. It returns
+// nil for all other calls, which the functions of sql/fn compute. The calls that builtin compiles are in sql/fn
+// too, for every type.
 func (c *compiler) builtin(e *tree.Call) (eval, error) {
 	if e.Func.Safe {
 		return nil, nil
@@ -288,7 +290,8 @@ func (c *compiler) builtin(e *tree.Call) (eval, error) {
 	return comparison(e.Func.Name, e.Args[0].Type().Kind, args), nil
 }
 
-// logical compiles AND or OR. The first argument that equals decisive is the result. If there is none, the result is NULL if an argument is NULL.
+// logical compiles AND (decisive is false) or OR (decisive is true). The result is decisive if an argument equals
+// it; later arguments are not computed then. Else the result is NULL if an argument is NULL.
 func logical(args []eval, decisive bool) eval {
 	return func(r *run, row []value.Value) (value.Value, error) {
 		null := false

@@ -34,25 +34,27 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestGolden runs the scripts in testdata. Each begins with an empty database. Directives:
+// TestGolden runs the scripts in testdata. Each script begins with an empty database. These are the directives of a
+// script:
 //
-//	ddl             DDL statements, each ending in a line with a semicolon
-//	query [sorted] [write]  a query: its columns and rows. sorted sorts the rows, write runs it in a read-write transaction
-//	explain         the plan of a statement
-//	both [sorted]   the plan, then the rows
-//	profile         a query's plan with the number of rows that each operator returned
-//	exec            DML statements, each ending in a line with a semicolon, in a transaction that commits if all succeed
-//	locks           the keys of tables and indexes that a statement in an open transaction has locked against writes
-//	partition       whether the statement can be partitioned, and the rows of two partitions of it
-//	pdml            whether the statement can run as partitioned DML, and the table or index that it scans
+//	ddl             runs DDL statements, each of which ends in a line with a semicolon
+//	query [sorted] [write]  prints a query's columns and rows. sorted sorts the rows, write uses a read-write transaction
+//	explain         prints the plan of a statement
+//	both [sorted]   prints the plan, then the rows
+//	profile         prints a query's plan with the number of rows that each operator returned
+//	exec            runs DML statements (each ends in a line with a semicolon) in one transaction, which commits if all succeed
+//	locks           prints the keys of tables and indexes that a statement in an open transaction has locked against writes
+//	partition       prints whether the statement can be partitioned, and the rows of two partitions of it
+//	pdml            prints whether the statement can run as partitioned DML, and the table or index that it scans
 //
-// A statement may begin with lines of the form "@name TYPE = expression", which set parameters.
+// A statement can begin with lines of the form "@name TYPE = expression", which set parameters.
 func TestGolden(t *testing.T) {
 	runScripts(t, newTestDB)
 }
 
-// TestGoldenSpilled runs the same scripts with very little memory. Every sort, group, hash join, set operation and named subquery with more than a
-// few rows spills. The rows and their order must be the same.
+// TestGoldenSpilled runs the scripts of TestGolden with so little memory that every sort, group, hash join, set
+// operation and named subquery with more than a few rows spills. The rows and their order must be the same as
+// without spilling.
 func TestGoldenSpilled(t *testing.T) {
 	runScripts(t, func(tb testing.TB) *testDB {
 		db := newTestDB(tb)
@@ -94,12 +96,12 @@ func runScripts(t *testing.T, newDB func(testing.TB) *testDB) {
 	})
 }
 
-// testDB is a database on a memory file system.
+// testDB is a database in memory.
 type testDB struct {
 	catalog  *schema.Catalog
 	analyzer *analyze.Analyzer
 	txns     *txn.Manager
-	now      time.Time // the time by the clock, which the store uses too
+	now      time.Time // the time of the test's clock, which the store uses too
 	clock    func() time.Time
 	zone     *time.Location
 	random   seeded
@@ -107,10 +109,10 @@ type testDB struct {
 
 	sequences *sequence.Counters
 
-	within     table.Writer // rowsOf reads it; if nil, rowsOf reads a snapshot
+	within     table.Writer // if set, rowsOf reads it; else rowsOf reads a snapshot
 	files      *countingFS  // the file system of spill
 	spill      *spill.Dir
-	spillAbove int64 // see exec.Env; 0 is the default
+	spillAbove int64 // exec.Env.SpillAbove of the runs, in bytes; 0 means the default
 }
 
 func newTestDB(tb testing.TB) *testDB {
@@ -153,7 +155,7 @@ func newTestDB(tb testing.TB) *testDB {
 	return db
 }
 
-// systemTable takes the place of the tables of INFORMATION_SCHEMA.
+// systemTable is the only table of INFORMATION_SCHEMA in these tests, and replaces the real ones.
 var systemTable = &schema.Table{
 	Schema: "INFORMATION_SCHEMA",
 	Name:   "PARTS",
@@ -171,7 +173,7 @@ var systemTable = &schema.Table{
 	},
 }
 
-// compiler compiles the expressions of a schema, as a database does.
+// compiler compiles the expressions of a schema in the same way as a database does.
 type compiler struct{ db *testDB }
 
 func (c compiler) Now() time.Time { return c.db.clock() }
@@ -213,7 +215,7 @@ func (db *testDB) functions() *fn.Context {
 	return &fn.Context{Now: db.clock(), Zone: db.zone, Random: db.random, Sequences: db.sequences.Newest()}
 }
 
-// seeded is a source of randomness that gives the same bytes in every run.
+// seeded is a source of randomness that returns the same bytes in every run of the test.
 type seeded struct{ *rand.Rand }
 
 func (s seeded) Read(b []byte) (int, error) {
@@ -241,7 +243,7 @@ func (db *testDB) ddl(input string) string {
 	return ""
 }
 
-// descriptors serializes a FileDescriptorSet in text format.
+// descriptors parses a FileDescriptorSet in text format and returns it in binary format.
 func descriptors(t *testing.T, text string) []byte {
 	set := new(descriptorpb.FileDescriptorSet)
 	if err := prototext.Unmarshal([]byte(text), set); err != nil {
@@ -294,7 +296,7 @@ func statements(input string) []string {
 	return list
 }
 
-// write runs f in a read-write transaction.
+// write runs f in a read-write transaction. It commits if f succeeds.
 func (db *testDB) write(f func(table.Writer) error) error {
 	tx := db.txns.Begin(txn.Options{})
 	if err := f(tx); err != nil {
@@ -305,7 +307,7 @@ func (db *testDB) write(f func(table.Writer) error) error {
 	return err
 }
 
-// prepare plans a statement and computes its parameters.
+// prepare plans a statement. It also returns the values of the parameters that the lines before the statement set.
 func (db *testDB) prepare(input string, options plan.Options) (*plan.Plan, []value.Value, error) {
 	types := map[string]*value.Type{}
 	values := map[string]value.Value{}
@@ -344,7 +346,8 @@ func (db *testDB) planFor(sql string, types map[string]*value.Type, options plan
 	return plan.Build(stmt, db.catalog, options)
 }
 
-// constant computes an expression. A STRUCT cannot be a result, but an ARRAY of it can.
+// constant computes an expression. It puts a STRUCT in an ARRAY for that, because a query cannot return a STRUCT as
+// a column.
 func (db *testDB) constant(expr string) (value.Value, *value.Type, error) {
 	p, err := db.plan("SELECT "+expr, nil)
 	inArray := usererror.CodeOf(err) == codes.Unimplemented
@@ -369,7 +372,7 @@ func (db *testDB) constant(expr string) (value.Value, *value.Type, error) {
 	return v, t, nil
 }
 
-// run compiles a plan and runs it once.
+// run compiles a plan and runs it once with env.
 func (db *testDB) run(p *plan.Plan, env exec.Env) (exec.Rows, error) {
 	program, err := exec.Compile(p, table.NewDescriptors(db.catalog))
 	if err != nil {
@@ -411,7 +414,8 @@ func (db *testDB) read(f func(table.View) error) error {
 	return f(s)
 }
 
-// printRows prints the columns and rows of a result. It checks that AppendWire and Values agree.
+// printRows prints the columns and rows of a result. It also checks that AppendWire and Values return the same
+// values.
 func printRows(rows exec.Rows, sorted bool) (string, error) {
 	defer rows.Close()
 	var b strings.Builder
@@ -538,8 +542,8 @@ func (db *testDB) exec(input string) string {
 	return b.String()
 }
 
-// locks runs a statement in a transaction. Then it tries to write every key of the database in other transactions, and prints the keys that are
-// locked.
+// locks runs a statement in a transaction. While that transaction is open, it tries to write every key of the
+// database in other transactions, and prints the keys that are locked.
 func (db *testDB) locks(input string) string {
 	p, params, err := db.prepare(input, plan.Options{})
 	if err != nil {
@@ -597,7 +601,7 @@ func (db *testDB) keys(l *table.Layout) (keys [][]byte) {
 	return keys
 }
 
-// partition runs a query as two partitions, divided in the middle of the driving scan's keys.
+// partition runs a query as two partitions: it divides the keys of the driving scan in the middle.
 func (db *testDB) partition(input string) string {
 	p, params, err := db.prepare(input, plan.Options{Batch: true})
 	if err == nil {

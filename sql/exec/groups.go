@@ -7,33 +7,35 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// groups holds the groups of one grouping set. If there are too many groups for memory, the groups that have begun stay there. Rows of other groups
-// are written to partitions on disk, and each partition is grouped at the end. The values that aggregates collect for the groups in memory, such as
-// the elements of ARRAY_AGG, are moved to disk and read back at the end.
+// groups holds the groups of one grouping set. If there are too many groups for memory, the groups that have begun
+// stay in memory, and rows of all other groups are written to partitions on disk. Each partition is grouped at the
+// end. The values that aggregates collect for the groups in memory, such as the elements of ARRAY_AGG, can be moved
+// to disk too. They are read back at the end.
 type groups struct {
 	*grouping
-	set       []int         // the grouping set, nil for all keys
+	set       []int         // the indexes of the keys of the grouping set; nil for all keys
 	key       []value.Value // the key of the current row, with NULL for keys that are not in the set
 	table     *hashTable
 	states    []aggStates   // the states of each aggregate; entry i of table is group i
-	entries   []int32       // the entry of each row of a batch, by place; -1 if the row is put off
+	entries   []int32       // the entry in table of each row of a batch, by place; -1 if the row is put off
 	inMemory  []int32       // the places of the rows that are not put off
 	room      []value.Value // memory for one row
-	first     []int64       // the number of the first row of each entry
-	held      held          // memory of keys and states
+	first     []int64       // for each entry, the position of its first row in the input
+	held      held          // memory that is charged for keys and states
 	collected int64         // bytes that the states have collected
-	moved     []*spill.Rows // lists of collected values, one for each of aggregateCode.collectors in turn; sorted by entry
-	rest      *partitions   // put-off rows of other groups, with their numbers; nil if there are none
+	moved     []*spill.Rows // lists of moved values, sorted by entry: at i, those of aggregate collectors[i%len(collectors)]
+	rest      *partitions   // the rows that were put off, with their positions in the input; nil if there are none
 }
 
-// stateBytes estimates how many bytes a group takes for each aggregate, without collected values.
+// stateBytes estimates how many bytes of memory one aggregate takes for one group, without collected values.
 const stateBytes = 72
 
 func newGroups(g *grouping, set []int) *groups {
 	return &groups{grouping: g, set: set, key: nullsOf(g.types), table: newHashTable(g.types), states: g.aggregateCode.states(true)}
 }
 
-// add adds the rows at places, whose keys are in keyed, to their groups. number returns a row's position in the input.
+// add adds the rows of b at places to their groups. The caller has computed the keys of the rows into keyed. number
+// returns the position in the input of the row at a place.
 func (g *groups) add(r *run, b *batch, places []int32, number func(place int32) int64) error {
 	if n := b.span(); cap(g.entries) < n {
 		g.entries = make([]int32, n)
@@ -96,8 +98,9 @@ func (g *groups) add(r *run, b *batch, places []int32, number func(place int32) 
 	return g.collect(r, b, places)
 }
 
-// addNew begins the group of a row with the key g.key. If there is no memory for the group, it puts the row off: it writes the row to a partition
-// and returns entry -1.
+// addNew begins a group with the key g.key for the row at place. If there is no memory for the group, addNew puts
+// the row off: it writes the row to a partition on disk and returns entry -1. number is the row's position in the
+// input.
 func (g *groups) addNew(r *run, h uint64, b *batch, place int32, number int64) (entry int, err error) {
 	if g.rest == nil && r.memory.full(g.held) {
 		g.rest = &partitions{types: withTag(g.inTypes)}
@@ -120,7 +123,8 @@ func (g *groups) addNew(r *run, h uint64, b *batch, place int32, number int64) (
 	return entry, r.memory.keepBytes(&g.held, stateBytes*int64(len(g.aggs)))
 }
 
-// collect adds rows to the aggregates that collect. It adds one row at a time and makes room after each, since a row may be large.
+// collect adds rows to the aggregates that collect, one row at a time. After each row it checks the memory in use,
+// because a row can be large, and moves the collected values to disk if they take too much.
 func (g *groups) collect(r *run, b *batch, places []int32) error {
 	for _, i := range places {
 		before := r.memory.now
@@ -139,20 +143,21 @@ func (g *groups) collect(r *run, b *batch, places []int32) error {
 	return nil
 }
 
-// begin begins a group. The caller calls resizeStates later, which makes the group's states.
+// begin adds a group to the table and returns its entry. The caller must call resizeStates before it adds rows to
+// the group, because begin makes no states.
 func (g *groups) begin(key []value.Value, hash uint64, number int64) (entry int) {
 	g.first = append(g.first, number)
 	return g.table.addHashed(key, hash)
 }
 
-// resizeStates makes the states of all groups that have begun.
+// resizeStates makes the states of all groups that begin has added.
 func (g *groups) resizeStates() {
 	for _, s := range g.states {
 		s.resize(g.table.len())
 	}
 }
 
-// move moves the collected values to disk.
+// move moves the collected values of all groups to disk.
 func (g *groups) move(r *run) error {
 	for _, i := range g.collectors {
 		w, err := r.newList(withTag(g.aggs[i].kept()))
@@ -177,7 +182,7 @@ func (g *groups) move(r *run) error {
 	return nil
 }
 
-// spilled reports whether rows or collected values of the groups are on disk.
+// spilled reports whether any rows or collected values of the groups are on disk.
 func (g *groups) spilled() bool { return g.rest != nil || g.moved != nil }
 
 func (g *groups) release(r *run) {
@@ -192,7 +197,8 @@ func (g *groups) release(r *run) {
 	*g = groups{grouping: g.grouping, set: g.set, key: g.key, table: newHashTable(g.types), states: g.states, entries: g.entries}
 }
 
-// finishAll adds the result rows of all groups to out, and forgets the groups. row has room for one such row.
+// finishAll adds the result rows of all groups to out, those on disk included, and forgets the groups. row is
+// memory for one result row.
 func (g *groups) finishAll(r *run, out *tagged, row []value.Value) error {
 	if err := out.begin(r); err != nil {
 		return err
@@ -224,7 +230,7 @@ func (g *groups) finishAll(r *run, out *tagged, row []value.Value) error {
 	return nil
 }
 
-// finishList groups the rows of a partition and adds the result rows to out.
+// finishList groups the rows of one partition and adds the result rows to out. row is memory for one result row.
 func (g *groups) finishList(r *run, list *spill.Rows, out *tagged, row []value.Value) error {
 	part := newGroups(g.grouping, g.set)
 	defer part.release(r)
@@ -254,7 +260,7 @@ func (g *groups) finishList(r *run, list *spill.Rows, out *tagged, row []value.V
 	return part.finishAll(r, out, row)
 }
 
-// finishThese adds the result rows of the groups in memory to out.
+// finishThese adds the result rows of the groups in memory to out. row is memory for one result row.
 func (g *groups) finishThese(r *run, out *tagged, row []value.Value) error {
 	var collected []*restored
 	if g.moved != nil {
@@ -295,7 +301,7 @@ func (g *groups) finishThese(r *run, out *tagged, row []value.Value) error {
 	return nil
 }
 
-// restored reads the values that one aggregate has collected and moved to disk, group by group.
+// restored reads the values that one aggregate has collected and moved to disk. It returns them group by group.
 type restored struct {
 	merged *merge
 	row    []value.Value // the next row; nil at the end
@@ -318,7 +324,8 @@ func (c *restored) advance() error {
 	return err
 }
 
-// restore adds the collected values of a group to the group's state.
+// restore adds the collected values of the group with the number entry to the state s of that group. The caller
+// must restore groups in ascending order of their numbers.
 func (c *restored) restore(r *run, s collector, entry int64) error {
 	for c.row != nil {
 		last := len(c.row) - 1

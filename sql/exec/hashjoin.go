@@ -5,12 +5,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// hashJoinCode is a compiled HashJoin.
+// hashJoinCode is a compiled plan.HashJoin, which all runs of the plan share.
 type hashJoinCode struct {
 	node                *plan.HashJoin
 	left, right         maker
 	leftKeys, rightKeys []eval
-	computed            []bool // for each of rightKeys, whether it is computed; see isComputed
+	computed            []bool // for each of rightKeys, whether it is more than a column of the row (see isComputed)
 	cond                eval
 	keyTypes            []*value.Type
 	leftTypes           []*value.Type
@@ -18,7 +18,7 @@ type hashJoinCode struct {
 	outTypes            []*value.Type
 	leftNulls           []value.Value // leftNulls and rightNulls stand for a missing row in an outer join
 	rightNulls          []value.Value
-	constant            bool // right refers to no enclosing row, so that one table serves all openings in a run
+	constant            bool // right uses no column of an enclosing query, so one table serves all openings in a run
 }
 
 func (c *compiler) hashJoin(n *plan.HashJoin) (maker, error) {
@@ -58,25 +58,25 @@ func (c *compiler) hashJoin(n *plan.HashJoin) (maker, error) {
 	}, nil
 }
 
-// hashJoinOp puts the rows of build in a hash table, and looks up the rows of probe in it.
+// hashJoinOp puts the rows of build in a hash table, and looks up the join key of each row of probe in the table.
 type hashJoinOp struct {
 	*hashJoinCode
 	probe, build operator
 	table        *hashTable
 	rows         []value.Value // the rows of build, flat; row i is entry i of table
-	loose        []value.Value // rows of build with NULL or NaN in the key, for a full join
+	loose        []value.Value // rows of build whose key contains NULL or NaN, one after the other; only for a full join
 	held         held
-	matched      []bool       // the entries that have matched, for a full join
+	matched      []bool       // for each entry of table, whether a row has matched it; only for a full join
 	spilled      *spilledJoin // nil if build fits into memory
 	key, joined  []value.Value
 	out          batch
 
 	outer *batch
 	at    int
-	entry int // the next entry of table to join with the current row; -1 is none
+	entry int // the next entry of table to join with the current row; -1 if there is none
 	begun bool
 	hit   bool // the current row has matched
-	rest  int  // how many rows of build unmatched has looked at, for a full join
+	rest  int  // for a full join, how many rows of build the method unmatched has looked at
 	ended bool
 }
 
@@ -98,7 +98,8 @@ func (o *hashJoinOp) open(r *run) error {
 
 func (o *hashJoinOp) close() error { return closeAll(o.probe, o.build) }
 
-// fill puts the rows of build in the table.
+// fill reads all rows of build into the table. If the rows take too much memory, it writes them to partitions on
+// disk instead.
 func (o *hashJoinOp) fill(r *run) error {
 	o.spilled.free(r)
 	o.spilled = nil
@@ -122,7 +123,8 @@ func (o *hashJoinOp) clear(r *run) {
 	r.memory.release(&o.held)
 }
 
-// keep adds a row of build to the table, or spills it.
+// keep adds a row of build to the table. If rows of build are on disk already, it adds the row to a partition
+// there.
 func (o *hashJoinOp) keep(r *run, row []value.Value) error {
 	whole, err := o.keyOf(r, o.rightKeys, row)
 	switch {
@@ -145,12 +147,13 @@ func (o *hashJoinOp) keep(r *run, row []value.Value) error {
 	return err
 }
 
-// entryBytes returns how many bytes a row of build takes in a table. The row's key is o.key.
+// entryBytes returns how many bytes of memory a row of build takes in the table. o.key must be the row's key.
 func (o *hashJoinOp) entryBytes(row []value.Value) int64 {
 	return entryBytes + rowBytes(row) + besideRow(o.key, o.computed)
 }
 
-// keyOf computes the join key of a row into o.key. whole is false if the key contains NULL or NaN, so that it equals no other key.
+// keyOf computes the join key of a row into o.key. whole is false if the key contains NULL or NaN, because such a
+// key equals no other key.
 func (o *hashJoinOp) keyOf(r *run, keys []eval, row []value.Value) (whole bool, err error) {
 	for i, f := range keys {
 		v, err := f(r, row)
@@ -192,7 +195,8 @@ func (o *hashJoinOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// advance moves to the next row of probe and finds its first entry.
+// advance moves to the next row of probe and finds the first entry of the table that has the row's key. It returns
+// false at the end of probe.
 func (o *hashJoinOp) advance(r *run) (bool, error) {
 	if o.outer != nil {
 		o.at++
@@ -220,7 +224,8 @@ func (o *hashJoinOp) advance(r *run) (bool, error) {
 	return true, nil
 }
 
-// match joins the current row with entries until the batch is full or there are no more.
+// match joins the current row of probe with the entries that have the row's key, until the batch is full or no
+// entry is left.
 func (o *hashJoinOp) match(r *run) error {
 	row, w := o.outer.row(o.at), len(o.rightNulls)
 	for o.entry >= 0 && !o.out.full() {
@@ -252,14 +257,14 @@ func (o *hashJoinOp) match(r *run) error {
 	return nil
 }
 
-// join returns a row of both sides. The result is valid until the next call.
+// join returns row followed by other in one slice, which is valid until the next call.
 func (o *hashJoinOp) join(row, other []value.Value) []value.Value {
 	copy(o.joined[copy(o.joined, row):], other)
 	return o.joined
 }
 
-// finish ends the current row of probe after its last match. An outer join adds the row with NULLs if it had no match. A semi join adds it if it
-// had a match, an anti join if it had none.
+// finish ends the current row of probe after its last match. A left or full join adds the row with NULLs if it had
+// no match. A semi join adds the row if it had a match, and an anti join if it had none.
 func (o *hashJoinOp) finish(row []value.Value) {
 	o.begun = false
 	switch o.node.Kind {
@@ -274,7 +279,7 @@ func (o *hashJoinOp) finish(row []value.Value) {
 	}
 }
 
-// unmatched adds the rows of build that no row of probe has matched.
+// unmatched adds the rows of build that no row of probe has matched, until the batch is full.
 func (o *hashJoinOp) unmatched() {
 	w := len(o.rightNulls)
 	for ; o.rest < len(o.matched) && !o.out.full(); o.rest++ {

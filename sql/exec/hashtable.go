@@ -9,19 +9,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// hashTable is a hash table whose entries are numbered in the order in which they are added. Each entry has a key of several values. Entries with
-// equal keys (as GROUP BY compares) form a chain, in the same order.
+// hashTable is a hash table of keys of several values. Each entry has a key; the entries are numbered in the order
+// in which they are added. Entries with equal keys (as GROUP BY compares) form a linked list in the order of their
+// numbers.
 type hashTable struct {
 	hasher
-	slots []hashSlot    // open addressing with linear probing; their number is a power of two, or 0
+	slots []hashSlot    // open addressing with linear probing; the number of slots is a power of two, or 0
 	used  int           // the number of slots in use
 	next  []int32       // for each entry, 1 + the next entry with the same hash; 0 is none
-	keys  []value.Value // flat, len(types) for each entry
+	keys  []value.Value // the keys of all entries, one after the other, with len(types) values each
 
 	hashes []uint64 // memory for the hashes of the rows of a batch
 }
 
-// hashSlot is the list of the entries with one hash.
+// hashSlot holds the linked list of the entries whose keys have one hash.
 type hashSlot struct {
 	hash       uint64
 	head, tail int32 // 1 + the first entry, 1 + the last; 0 if the slot is free
@@ -29,12 +30,14 @@ type hashSlot struct {
 
 const (
 	firstSlots = 16
-	// keptSlots is the most slots that a cleared table keeps. Clearing more slots takes longer than allocating new ones.
+	// keptSlots is the greatest number of slots that a cleared table reuses. Clearing more slots takes longer than
+	// allocating new ones.
 	keptSlots = 256
 )
 
-// entryBytes is the most bytes that an entry takes beside its key. They are in slots (16 bytes each, of which three eighths are used after the
-// table has doubled, while the old half still exists), in next, and in the unused capacity of slices that have grown.
+// entryBytes is the most bytes of memory that an entry takes beside its key. These bytes are in slots (16 bytes
+// each; three eighths of the slots are used right after the table has doubled, while the old slots still exist), in
+// next, and in the unused capacity of slices that have grown.
 const entryBytes = 80
 
 func newHashTable(types []*value.Type) *hashTable { return &hashTable{hasher: newHasher(types)} }
@@ -42,9 +45,9 @@ func newHashTable(types []*value.Type) *hashTable { return &hashTable{hasher: ne
 // hasher hashes keys of several values. Keys that are equal (as GROUP BY compares) have the same hash.
 type hasher struct {
 	types []*value.Type
-	one   keyForm // the form of a key of one value; anyKey for longer keys
+	one   keyForm // the form of the value in keys of one value; anyKey for longer keys
 	seed  maphash.Seed
-	mix   uint64 // a random number for mixed
+	mix   uint64 // a random number, the second argument of mixed
 	hash  maphash.Hash
 }
 
@@ -106,10 +109,10 @@ func (t *hasher) hashOf(key []value.Value) uint64 {
 	return h
 }
 
-// nullPart is what part returns for NULL.
+// nullPart is the hash of NULL, which the method part returns.
 const nullPart = 0x9e3779b97f4a7c15
 
-// part returns a hash of one value of a key, not yet mixed with the others.
+// part returns a hash of one value of a key. hashOf combines the hashes of a key's values to the hash of the key.
 func (t *hasher) part(v value.Value, typ *value.Type) uint64 {
 	if v.IsNull() {
 		return nullPart
@@ -125,8 +128,8 @@ func (t *hasher) part(v value.Value, typ *value.Type) uint64 {
 	return t.hash.Sum64()
 }
 
-// mixed hashes a number as wyhash does (https://github.com/wangyi-fudan/wyhash): twice, it multiplies to 128 bits and folds the two halves of the
-// product.
+// mixed returns a hash of an integer, as wyhash does (https://github.com/wangyi-fudan/wyhash): it multiplies two
+// integers to 128 bits and combines the halves of the product with XOR, and does this twice.
 func mixed(x, seed uint64) uint64 {
 	const odd = 0xa0761d6478bd642f
 	hi, lo := bits.Mul64(x^seed, odd)
@@ -146,7 +149,7 @@ func (t *hasher) equal(a, b []value.Value) bool {
 	return true
 }
 
-// slot returns the slot that has a hash, or the free slot to put the hash in.
+// slot returns the slot with hash h. If there is none, it returns the free slot where h belongs.
 func (t *hashTable) slot(h uint64) *hashSlot {
 	last := uint64(len(t.slots) - 1)
 	at := h & last
@@ -156,7 +159,8 @@ func (t *hashTable) slot(h uint64) *hashSlot {
 	return &t.slots[at]
 }
 
-// widen makes room for one more hash. It keeps at most three quarters of the slots in use.
+// widen doubles the number of slots if three quarters of them are in use, so that there is a free slot for one more
+// hash.
 func (t *hashTable) widen() {
 	if 4*t.used < 3*len(t.slots) {
 		return
@@ -170,7 +174,7 @@ func (t *hashTable) widen() {
 	}
 }
 
-// add appends an entry with a copy of key.
+// add appends an entry with a copy of key and returns the entry's number.
 func (t *hashTable) add(key []value.Value) int { return t.addHashed(key, t.hashOf(key)) }
 
 func (t *hashTable) addHashed(key []value.Value, h uint64) int {
@@ -189,7 +193,8 @@ func (t *hashTable) addHashed(key []value.Value, h uint64) int {
 	return entry
 }
 
-// first returns the first entry with this key, -1 if there is none. after returns the next one.
+// first returns the first entry with this key, or -1 if there is none. To get the next entry with the same key, the
+// caller calls the method after.
 func (t *hashTable) first(key []value.Value) int { return t.firstHashed(key, t.hashOf(key)) }
 
 func (t *hashTable) firstHashed(key []value.Value, h uint64) int {
@@ -210,7 +215,7 @@ func (t *hashTable) match(key []value.Value, at int32) int {
 	return -1
 }
 
-// find returns the entry of a key. It adds the key if it is new.
+// find returns the entry of a key. If the table has no such entry, find adds one and sets isNew.
 func (t *hashTable) find(key []value.Value) (entry int, isNew bool) {
 	h := t.hashOf(key)
 	if entry := t.firstHashed(key, h); entry >= 0 {
@@ -219,8 +224,9 @@ func (t *hashTable) find(key []value.Value) (entry int, isNew bool) {
 	return t.addHashed(key, h), true
 }
 
-// lookup finds an entry for each row at places, whose key is in cols. It sets entries[i] to the entry with the key at place i. It sets -1 if there
-// is none, or if another key has the same hash. The columns have span places.
+// lookup sets entries[i], for each place i of places, to an entry whose key is the key at place i of cols. It sets
+// entries[i] to -1 if there is no such entry. It also sets -1 if the first entry with the same hash has another
+// key, so that the caller must look the key up itself then. span is the length of the columns.
 func (t *hashTable) lookup(cols []fn.Column, span int, places, entries []int32) {
 	if len(t.slots) == 0 {
 		for _, i := range places {
@@ -249,7 +255,8 @@ func (t *hashTable) lookup(cols []fn.Column, span int, places, entries []int32) 
 	}
 }
 
-// addParts mixes the values of a column into hashes, as hashOf does.
+// addParts combines the hashes of keys with one more value of each key: for each place i of places, it combines
+// t.hashes[i] with the value of col at i, as hashOf does.
 func (t *hashTable) addParts(col *fn.Column, typ *value.Type, places []int32) {
 	switch v := col.Vector; {
 	case v == nil || v.Nulls != nil:
@@ -280,8 +287,8 @@ func (t *hashTable) addParts(col *fn.Column, typ *value.Type, places []int32) {
 	}
 }
 
-// verify sets entries[i] to -1 if the entry's key differs from column j at place i. Only the first entry with the hash is compared; the right one
-// may be behind it.
+// verify sets entries[i] to -1 if the key of that entry differs from column j at place i. entries[i] is the first
+// entry with the hash; another entry in the list of the same hash may have the right key.
 func (t *hashTable) verify(j int, col *fn.Column, places, entries []int32) {
 	n := len(t.types)
 	switch v := col.Vector; {

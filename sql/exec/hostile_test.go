@@ -11,8 +11,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 )
 
-// TestHostileStatements plans statements as large and as nested as the analyzer accepts. If planning takes exponential time in the depth or in the
-// number of joins, it allocates too often. Allocations are counted because other programs on the machine do not change their number.
+// TestHostileStatements plans the largest and most deeply nested statements that the analyzer accepts. It fails if
+// planning makes too many allocations, which it would if its time grew exponentially with the nesting or the number
+// of joins. It counts allocations instead of measuring time, because other programs on the machine do not change
+// their number.
 func TestHostileStatements(t *testing.T) {
 	const maxAllocations, maxNodes = 4000, 2 // for each word of the statement
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))

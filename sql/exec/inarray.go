@@ -7,19 +7,21 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// fewElements is the most elements for which x is compared with each of them. For so few that takes less time than hashing x.
+// fewElements is the greatest number of array elements with which x is compared one by one. For so few elements,
+// comparing takes less time than hashing x.
 const fewElements = 8
 
 // elementSet is the set of the elements of an array in "x IN UNNEST(array)", in one run.
 type elementSet struct {
-	table *hashTable // nil before the first row, and if there are at most fewElements
+	table *hashTable // nil before the first row, and if the array has at most fewElements elements
 	few   bool
-	empty bool // there are no elements
+	empty bool // the array has no elements
 	null  bool // an element is NULL
 }
 
-// inArray compiles x IN UNNEST(array). If the array is the same for all rows of a run, the first row makes it a set, and each row looks x up there.
-// compare serves other arrays, and elements that may contain a NULL: it compares x with every element.
+// inArray compiles x IN UNNEST(array). If the array is the same for all rows of a run, the first row makes a set of
+// its elements, and each row looks x up in the set. For all other arrays, and for types whose values can contain a
+// NULL, inArray returns compare, which compares x with every element.
 func (c *compiler) inArray(e *tree.Call, compare eval) (eval, error) {
 	if !hasSet(e) {
 		return compare, nil
@@ -53,7 +55,7 @@ func (c *compiler) inArray(e *tree.Call, compare eval) (eval, error) {
 	}, nil
 }
 
-// hasSet reports whether inArray makes a set of the array.
+// hasSet reports whether inArray makes a set of the array's elements.
 func hasSet(e *tree.Call) bool {
 	t := e.Args[0].Type()
 	if t.Kind == value.Struct || t.Kind == value.Array || e.Args[1].Type().Elem.Kind != t.Kind {
@@ -66,7 +68,7 @@ func hasSet(e *tree.Call) bool {
 	return false
 }
 
-// vectorInArray compiles x IN UNNEST(array) for many rows at once.
+// vectorInArray compiles x IN UNNEST(array) so that it is computed for many rows at once.
 func (c *compiler) vectorInArray(e *tree.Call, args []vectorEval) vectorEval {
 	t, at, set := e.Args[0].Type(), c.output(), c.prog.sets
 	c.prog.sets++
@@ -87,7 +89,7 @@ func (c *compiler) vectorInArray(e *tree.Call, args []vectorEval) vectorEval {
 	}
 }
 
-// fill fills the set with the elements of a list.
+// fill fills the set with the elements of list, whose type is t.
 func (s *elementSet) fill(list value.Value, t *value.Type) {
 	s.table, s.empty = newHashTable([]*value.Type{t}), len(list.AsList()) == 0
 	for _, v := range list.AsList() {
@@ -100,7 +102,8 @@ func (s *elementSet) fill(list value.Value, t *value.Type) {
 	}
 }
 
-// holds returns FALSE if the array is empty, TRUE if x is in the set, NULL if x is NULL or else an element is NULL, and FALSE otherwise.
+// holds returns the result of x IN UNNEST(array): FALSE if the array is empty; NULL if x is NULL; TRUE if x is in
+// the set; NULL if an element is NULL; and FALSE otherwise.
 func (s *elementSet) holds(x value.Value) value.Value {
 	switch {
 	case s.empty:

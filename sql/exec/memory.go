@@ -10,46 +10,52 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// MaxMemory bounds the rows that a run keeps in memory, in bytes. These are rows to be sorted, rows in hash tables, groups, rows of named
-// subqueries, and rows that DML will change. One query must not take the memory of a server that others use. Spanner has such a limit too and does
-// not publish it (https://cloud.google.com/spanner/docs/introspection/query-statistics, AVG_MEMORY_USAGE_PERCENTAGE).
+// MaxMemory is the greatest number of bytes of rows that a run may keep in memory. These are rows to be sorted,
+// rows in hash tables, groups, rows of named subqueries, and rows that DML will change. The limit stops one query
+// from taking the memory that other queries of the server need. Spanner has such a limit too and does not publish
+// it (https://cloud.google.com/spanner/docs/introspection/query-statistics, AVG_MEMORY_USAGE_PERCENTAGE).
 const MaxMemory = 1 << 30
 
 const (
-	// spillAbove is how many bytes a run keeps in memory before its operators spill. The rest of MaxMemory is for values that cannot be spilled,
-	// such as the array that one group collects.
+	// spillAbove is the number of bytes of rows that a run keeps in memory before its operators spill. The other
+	// quarter of MaxMemory is for values that cannot be spilled, such as the array that one group collects.
 	spillAbove = MaxMemory / 4 * 3
-	// workingMemory is how many bytes an operator may keep even if the run is above its share. The operator sorts or hashes this many bytes at a
-	// time. With less, it would write very many small lists.
+	// workingMemory is the number of bytes that an operator may keep even if the run keeps more than it should. The
+	// operator then sorts or hashes this many bytes at a time. With less, it would write very many small lists to
+	// disk.
 	workingMemory = 1 << 20
-	// workingShare divides Env.SpillAbove: the quotient replaces workingMemory if Env.SpillAbove is set.
+	// workingShare replaces workingMemory if Env.SpillAbove is set: an operator may then keep
+	// Env.SpillAbove/workingShare bytes.
 	workingShare = 16
-	// overdraft is how many bytes a run that spills may take beyond its account. They come from an account that all such runs share. They pay for
-	// the working memory of an operator and for the blocks that it writes or merges.
+	// overdraft is the number of bytes that a run that spills may take after its account has refused bytes. The
+	// overdraft is charged to an account that all such runs share. It is enough for the working memory of an
+	// operator, and for the blocks of the lists that the operator writes or merges.
 	overdraft = 3 * workingMemory
-	// chargeStep is how many bytes a run charges its account at a time.
+	// chargeStep is the unit of charges in bytes: a run charges its account a multiple of it.
 	chargeStep = 64 << 10
 )
 
-// maxValueBytes is the size of the largest value that an expression may return. A larger value could be neither stored nor returned
-// (https://cloud.google.com/spanner/quotas#query_limits has 10 MiB for a column's value, and 100 MiB for a commit).
+// maxValueBytes is the size in bytes of the largest value that an expression may return. A larger value could be
+// neither stored nor returned (https://cloud.google.com/spanner/quotas#query_limits has 10 MiB for a column's
+// value, and 100 MiB for a commit).
 const maxValueBytes = 100 << 20
 
-// rowMemory counts the bytes of the rows that a run keeps, and charges them to an account.
+// rowMemory counts the bytes of the rows that a run keeps in memory, and charges them to an account.
 type rowMemory struct {
 	ctx       context.Context
 	account   *memory.Account
 	now, peak int64
 	charged   int64           // bytes charged to account
-	spilling  *memory.Account // the shared account that is charged the overdraft
+	spilling  *memory.Account // the account that all spilling runs share; the overdraft is charged to it
 	overdrawn int64
-	// share is how many bytes of rows the run may keep before its operators spill. working is how many bytes each operator may keep even then.
+	// share is the number of bytes of rows that the run may keep before its operators spill. working is the number
+	// of bytes that each operator may keep even when the run keeps more than share.
 	share, working int64
 	spills         bool
-	short          bool // the account has refused bytes, which the run has overdrawn
+	short          bool // the account has refused bytes, so the run has overdrawn it
 }
 
-// start sets the account and the share of a run.
+// start sets the account of a run, and how many bytes the run and its operators may keep.
 func (m *rowMemory) start(ctx context.Context, env *Env) {
 	m.ctx, m.account, m.spills = ctx, env.Memory, env.Spill != nil
 	m.share, m.working = spillAbove, workingMemory
@@ -58,28 +64,28 @@ func (m *rowMemory) start(ctx context.Context, env *Env) {
 	}
 }
 
-// full reports whether an operator that holds h bytes should spill them.
+// full reports whether an operator that keeps h bytes must spill them.
 func (m *rowMemory) full(h held) bool {
 	return m.spills && (m.short || m.now > m.share) && int64(h) > m.working
 }
 
-// held is the number of bytes that one operator keeps, of the run's memory.
+// held is how many bytes of the run's memory one operator keeps.
 type held int64
 
-// rowOverhead estimates how many bytes a row in a list takes beside its values.
+// rowOverhead estimates how many bytes of memory a row in a list takes beside its values.
 const rowOverhead = 16
 
-// keep adds the bytes of a row to h and charges them.
+// keep counts the bytes of a row in a list: it adds them to h and charges the account.
 func (m *rowMemory) keep(h *held, row []value.Value) error {
 	return m.keepBytes(h, rowOverhead+rowBytes(row))
 }
 
-// keepEntry adds the bytes of an entry of a hashTable to h and charges them.
+// keepEntry counts the bytes of an entry of a hashTable: it adds them to h and charges the account.
 func (m *rowMemory) keepEntry(h *held, key []value.Value) error {
 	return m.keepBytes(h, entryBytes+rowBytes(key))
 }
 
-// keepBytes adds n bytes to h and charges them.
+// keepBytes adds n bytes to h and charges the account.
 func (m *rowMemory) keepBytes(h *held, n int64) error {
 	*h += held(n)
 	m.now += n
@@ -90,8 +96,9 @@ func (m *rowMemory) keepBytes(h *held, n int64) error {
 	return m.charge()
 }
 
-// charge charges the account for the bytes that are kept and not yet charged. If the account refuses, and the run may spill, the run overdraws, and
-// full then makes its operators spill. Only when the overdraft is used up does charge wait for the account, which may fail the run.
+// charge charges the account for the bytes that are kept and not yet charged. If the account refuses and the run
+// can spill, charge overdraws the account; the method full then makes the operators spill. When the overdraft is
+// used up, charge waits until the account has the bytes, or fails.
 func (m *rowMemory) charge() error {
 	if m.now > MaxMemory {
 		return usererror.QueryMemory(MaxMemory)
@@ -109,7 +116,8 @@ func (m *rowMemory) charge() error {
 	return nil
 }
 
-// overdraw charges n bytes to the account that all spilling runs share.
+// overdraw charges n bytes to the account that all spilling runs share, because the run's own account has refused
+// them.
 func (m *rowMemory) overdraw(n int64) error {
 	if m.spilling == nil {
 		m.spilling = m.account.Beside(memory.Spilling)
@@ -122,13 +130,13 @@ func (m *rowMemory) overdraw(n int64) error {
 	return nil
 }
 
-// release gives back all bytes of h.
+// release gives all bytes of h back to the account.
 func (m *rowMemory) release(h *held) { m.releaseBytes(h, int64(*h)) }
 
-// shrink gives back the bytes of h except for a share of them, between 0 and 1.
+// shrink reduces h to a share of its bytes (0 to 1) and gives the other bytes back to the account.
 func (m *rowMemory) shrink(h *held, share float64) { m.releaseBytes(h, int64(float64(*h)*(1-share))) }
 
-// releaseBytes gives back n bytes of h.
+// releaseBytes gives n bytes of h back to the account.
 func (m *rowMemory) releaseBytes(h *held, n int64) {
 	*h -= held(n)
 	m.now -= n
@@ -141,20 +149,20 @@ func (m *rowMemory) releaseBytes(h *held, n int64) {
 	}
 }
 
-// repay gives back the overdrawn bytes.
+// repay gives all overdrawn bytes back to the shared account.
 func (m *rowMemory) repay() {
 	m.spilling.Close()
 	m.overdrawn, m.short = 0, false
 }
 
-// end gives back all bytes of the run.
+// end gives back all bytes that the run has charged.
 func (m *rowMemory) end() {
 	m.repay()
 	m.account.Shrink(m.charged)
 	m.charged, m.now = 0, 0
 }
 
-// rowBytes returns the size of the values of a row, in bytes.
+// rowBytes returns how many bytes of memory the values of a row take.
 func rowBytes(row []value.Value) (n int64) {
 	for i := range row {
 		n += footprint(row[i])
@@ -162,14 +170,16 @@ func rowBytes(row []value.Value) (n int64) {
 	return n
 }
 
-// isComputed reports whether an expression over a row computes a new value. Otherwise it returns a column of the row.
+// isComputed reports whether an expression over a row computes a new value. If not, the value of the expression is
+// a column of the row.
 func isComputed(e plan.Expr) bool {
 	_, column := e.(*plan.Slot)
 	return !column
 }
 
-// besideRow returns how many bytes the values of expressions over a row add to the row itself, which is kept too. A value that is not computed is a
-// column of the row and shares its text.
+// besideRow returns how many bytes of memory values take in addition to a row that is kept too. values are those of
+// expressions over the row. Where computed is false, the value is a column of the row, and its string or list is
+// counted with the row.
 func besideRow(values []value.Value, computed []bool) int64 {
 	n := int64(len(values)) * valueBytes
 	for i, v := range values {
@@ -182,7 +192,7 @@ func besideRow(values []value.Value, computed []bool) int64 {
 
 const valueBytes = int64(unsafe.Sizeof(value.Value{}))
 
-// footprint returns the size of a value in bytes, with the text or list that it refers to.
+// footprint returns how many bytes of memory a value takes, including the string or list that it refers to.
 func footprint(v value.Value) int64 {
 	if v.IsNull() {
 		return valueBytes
@@ -200,17 +210,17 @@ func footprint(v value.Value) int64 {
 	return valueBytes
 }
 
-// largeValue is the size in bytes above which the run is charged for a value that a function has made.
+// largeValue is the size in bytes of a result of a function call above which the result is charged to the run.
 const largeValue = 64 << 10
 
-// madeValues counts the large values that the function calls of a run have made.
+// madeValues counts the large values that function calls of a run have returned.
 type madeValues struct {
-	last  map[int]held // the bytes of the last large value of each call, by the call's number
-	bytes int64        // the sum of all large values so far
+	last  map[int]held // the bytes charged for the last large value of each call, by the number of the call
+	bytes int64        // the bytes of all large values so far
 }
 
-// bounded compiles a call so that a result larger than maxValueBytes is an error and the last large result is charged to the run. Only functions
-// whose result can be larger than their arguments need it.
+// bounded compiles a call so that a result larger than maxValueBytes is an error, and the call's last large result
+// is charged to the run. Only functions whose result can be larger than their arguments are compiled by bounded.
 func (c *compiler) bounded(t *value.Type, f eval) eval {
 	var size func(value.Value) int64
 	switch t.Kind {
@@ -236,7 +246,8 @@ func (c *compiler) bounded(t *value.Type, f eval) eval {
 	}
 }
 
-// chargeMade charges the run for a value of n bytes that a call has made. The value replaces the call's previous one, which is given back.
+// chargeMade charges the run for a value of n bytes that a call has returned, and gives back what was charged for
+// the call's previous value. call is the number of the call. A value above maxValueBytes is an error.
 func (r *run) chargeMade(call int, n int64) error {
 	if n > maxValueBytes {
 		return usererror.ValueTooLarge(maxValueBytes)

@@ -14,8 +14,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestMemory runs statements that keep rows of 1 MiB each, without a disk to spill to. A hundred rows must be counted, and more than MaxMemory of
-// them refused. All rows refer to one text, so that the test itself takes little memory.
+// TestMemory runs statements that keep rows of 1 MiB each and cannot spill. Each kind of statement must count the
+// memory of a hundred rows, and must fail if the rows exceed MaxMemory. All rows refer to the same string, so that
+// the test itself takes little memory.
 func TestMemory(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))
 	db.spill = nil
@@ -35,7 +36,7 @@ func TestMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, rows := range []int{100, exec.MaxMemory/size + 1} {
 				if name == "distinct" && rows > 100 {
-					continue // its texts are distinct, so that the test would really take this memory
+					continue // its strings are all different, so the test would really take this much memory
 				}
 				list := make([]value.Value, rows)
 				for i := range list {
@@ -55,7 +56,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestHeapIsCharged compares how much heap the rows of a statement take with how much the statement is charged for them.
+// TestHeapIsCharged checks that a statement is charged for the memory that its rows take: the heap may grow by at
+// most a quarter more than the peak of the charged bytes.
 func TestHeapIsCharged(t *testing.T) {
 	db := newTestDB(t)
 	db.spill = nil
@@ -84,7 +86,7 @@ func TestHeapIsCharged(t *testing.T) {
 	}
 }
 
-// heap returns how many bytes of the heap are in use.
+// heap returns how many bytes of the heap are in use after a garbage collection.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -92,7 +94,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestMinorSortLimit checks that a minor sort does not keep rows behind its limit, even if all rows are equal by the first keys.
+// TestMinorSortLimit checks that a minor sort with a LIMIT drops the rows that come after the limit, even if all
+// rows are equal by the first keys: its peak memory must stay below 1 MiB.
 func TestMinorSortLimit(t *testing.T) {
 	db := newTestDB(t)
 	db.ddl("CREATE TABLE E (A INT64, B INT64, S STRING(MAX)) PRIMARY KEY (A, B DESC)")
@@ -103,7 +106,7 @@ func TestMinorSortLimit(t *testing.T) {
 	}
 }
 
-// TestLargestLimit checks that a sort with the largest LIMIT keeps all rows and counts their memory.
+// TestLargestLimit checks that a sort with the largest possible LIMIT returns all rows and counts their memory.
 func TestLargestLimit(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))
 	const rows, size = 2_000, 1_000
@@ -118,12 +121,12 @@ func TestLargestLimit(t *testing.T) {
 	}
 }
 
-// cost runs a query to its end and returns its statistics.
+// cost runs a query to its end and returns the statistics of the run.
 func (db *testDB) cost(sql string, params map[string]value.Value) (stats exec.Stats, err error) {
 	return db.costThen(sql, params, func() {})
 }
 
-// costThen is cost, but calls first after the first row.
+// costThen does what cost does, and calls first after it has read the first row.
 func (db *testDB) costThen(sql string, params map[string]value.Value, first func()) (stats exec.Stats, err error) {
 	p, err := db.plan(sql, map[string]*value.Type{"s": value.StringType, "n": value.ArrayOf(value.Int64Type)})
 	if err != nil {
@@ -151,7 +154,7 @@ func (db *testDB) costThen(sql string, params map[string]value.Value, first func
 	return stats, err
 }
 
-// TestLargestValue concatenates strings until the result is too large.
+// TestLargestValue checks that a string of 110 MiB is too large a result of CONCAT, and that 80 MiB are not.
 func TestLargestValue(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))
 	params := map[string]value.Value{"s": value.OfString(strings.Repeat("x", 1<<20))}
@@ -164,8 +167,8 @@ func TestLargestValue(t *testing.T) {
 	}
 }
 
-// TestMadeValuesAreCharged checks that a statement is charged for a large value that a function makes of small ones, and that batches of such
-// values have few rows.
+// TestMadeValuesAreCharged checks that a statement is charged for a large value that a function returns for small
+// arguments, and that batches with such values have few rows.
 func TestMadeValuesAreCharged(t *testing.T) {
 	db := newTestDB(t)
 	for sql, want := range map[string]int64{

@@ -5,10 +5,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// mergeFanIn is the most lists that are merged at a time. Each takes spill.BlockSize bytes of memory.
+// mergeFanIn is the greatest number of lists that are merged at a time. Each list takes spill.BlockSize bytes of
+// memory.
 const mergeFanIn = 32
 
-// merge reads several sorted lists as one, and frees them. Rows that compare equal come in the order of their lists.
+// merge reads several sorted lists of rows as one sorted list, and frees them. Rows that compare equal come in the
+// order of their lists.
 type merge struct {
 	compare func(a, b []value.Value) int
 	sources []mergeSource
@@ -22,14 +24,15 @@ type mergeSource struct {
 	row    []value.Value
 }
 
-// rowStream returns sorted rows one by one, as a spill.Reader does.
+// rowStream returns sorted rows one by one. A spill.Reader is a rowStream.
 type rowStream interface {
 	Next(row []value.Value) (bool, error)
 	Close()
 }
 
-// newMerge merges lists of rows with these types, and streams of rows that are computed as they are read (others). If there are more than
-// mergeFanIn lists, it first merges neighbours to longer lists.
+// newMerge merges lists with rows of these types. It merges them with others, which are further sorted rows that
+// are computed as they are read. If there are more than mergeFanIn lists, it first merges mergeFanIn neighbouring
+// lists at a time to longer lists on disk.
 func (r *run) newMerge(types []*value.Type, compare func(a, b []value.Value) int, lists []*spill.Rows, others ...rowStream) (*merge, error) {
 	for len(lists) > mergeFanIn {
 		var longer []*spill.Rows
@@ -46,7 +49,7 @@ func (r *run) newMerge(types []*value.Type, compare func(a, b []value.Value) int
 	return r.openMerge(types, compare, lists, others)
 }
 
-// mergeLists merges lists into one list on disk.
+// mergeLists merges several lists into one list on disk.
 func (r *run) mergeLists(types []*value.Type, compare func(a, b []value.Value) int, lists []*spill.Rows) (*spill.Rows, error) {
 	m, err := r.openMerge(types, compare, lists, nil)
 	if err != nil {
@@ -116,7 +119,7 @@ func (m *merge) nextRow() (row []value.Value, ok bool, err error) {
 	return m.sources[m.heap[0]].row, true, nil
 }
 
-// begin reads the first row of each list.
+// begin reads the first row of each source and makes the heap.
 func (m *merge) begin() error {
 	m.begun = true
 	for i := range m.sources {
@@ -139,7 +142,8 @@ func (m *merge) before(i, j int) bool {
 	return d < 0 || d == 0 && i < j
 }
 
-// sink moves entry i of a heap down to its place. The first entry of a heap comes before all others.
+// sink moves entry i of a heap down until it comes before the entries below it. In a heap, the first entry comes
+// before all others.
 func sink(heap []int, i int, before func(a, b int) bool) {
 	for {
 		least := i

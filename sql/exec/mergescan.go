@@ -10,33 +10,35 @@ import (
 )
 
 const (
-	// maxStreams is the most streams that a scan merges. Each holds a cursor over all levels of the store. With more streams, the scan reads one
-	// after the other and sorts the rows.
+	// maxStreams is the greatest number of streams that a scan merges, because each stream holds a cursor over all
+	// levels of the store. If there are more streams, the scan reads one after the other and sorts the rows.
 	maxStreams = 1000
-	// streamBytes is how many bytes a cursor takes, measured over a store that has only a memtable.
+	// streamBytes estimates the bytes of memory that the cursor of one stream takes. It was measured with a store
+	// that has only a memtable.
 	streamBytes = 16 << 10
 )
 
-// mergeScanOp reads a table or index in the order of the key parts that follow the first plan.Scan.Merge parts. All keys with the same first parts
-// are one stream, which is sorted already. The operator merges the streams: the next row is the one whose rest of the key is the least. It moves a
-// stream on only when the next row is asked for. So it reads from each stream at most one row that it does not return.
+// mergeScanOp reads a table or index in the order of the key parts that follow the first plan.Scan.Merge parts of
+// the key. Rows whose first parts are equal are one stream, which is in that order already. The operator merges the
+// streams. It reads the next row of a stream only when another row is needed, so it reads from each stream at most
+// one row that it does not return.
 type mergeScanOp struct {
 	*keyScan
 	place   place
 	streams []stream
-	heap    []int // indexes of the streams that have a row; the stream with the next row is first
+	heap    []int // indexes of the streams that have a row; the stream with the next row to return is first
 	begun   bool
 	held    held
-	sorted  *sortedScan // used instead of streams if there are too many of them
-	left    int64       // how many more rows are wanted, -1 for all
+	sorted  *sortedScan // used instead of streams if there are more than maxStreams; else nil
+	left    int64       // the number of rows that the limit still allows; -1 without a limit
 	out     batch
 }
 
-// stream holds the rows whose keys have the same first parts.
+// stream holds the rows whose keys have the same values in the first n parts, where n is plan.Scan.Merge.
 type stream struct {
 	rows   *table.Rows
-	prefix int    // length of the first parts in a key, in bytes
-	key    []byte // the current row is merged by it: the rest of its key, or the values of plan.Scan.MergeKey
+	prefix int    // the length in bytes of these first parts in a key
+	key    []byte // the bytes by which the current row is merged; see appendKey
 }
 
 func (o *mergeScanOp) open(r *run) error {
@@ -63,7 +65,8 @@ func (o *mergeScanOp) open(r *run) error {
 	return o.openStreams(r, groups)
 }
 
-// groups divides spans into groups whose keys have the same first parts.
+// groups divides spans, which are sorted, into one group for each stream: the keys in the spans of a group have the
+// same values in the first plan.Scan.Merge parts.
 func (o *mergeScanOp) groups(spans []table.Span) [][]table.Span {
 	var list [][]table.Span
 	for len(spans) > 0 {
@@ -140,7 +143,8 @@ func (o *mergeScanOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// add adds the current row of rows to the batch, unless a condition drops it.
+// add adds the current row of rows to the batch. pass is false if the residual condition is not TRUE for the row;
+// add then leaves the row out.
 func (o *mergeScanOp) add(r *run, rows *table.Rows) (pass bool, err error) {
 	o.out.vals = rows.Values(o.out.vals)
 	o.out.n++
@@ -157,7 +161,8 @@ func (o *mergeScanOp) add(r *run, rows *table.Rows) (pass bool, err error) {
 	return pass, err
 }
 
-// advance moves to the next row of all streams. It returns the rows of the stream that has it, nil at the end.
+// advance moves the operator to its next row. It returns the rows of the stream that has this row, or nil at the
+// end.
 func (o *mergeScanOp) advance(r *run) (*table.Rows, error) {
 	if !o.begun {
 		if err := o.begin(r); err != nil {
@@ -180,7 +185,7 @@ func (o *mergeScanOp) advance(r *run) (*table.Rows, error) {
 	return o.streams[o.heap[0]].rows, nil
 }
 
-// begin reads the first row of each stream.
+// begin reads the first row of each stream and makes the heap.
 func (o *mergeScanOp) begin(r *run) error {
 	o.begun = true
 	have := o.heap[:0]
@@ -214,7 +219,8 @@ func (o *mergeScanOp) advanceStream(r *run, s *stream) (bool, error) {
 	return true, nil
 }
 
-// appendKey appends the bytes by which the current row of rows is merged.
+// appendKey appends the bytes by which the current row of rows is merged. These are the key parts in
+// plan.Scan.MergeKey if that is set, else the key without its first plan.Scan.Merge parts.
 func (o *mergeScanOp) appendKey(dst []byte, rows *table.Rows) []byte {
 	if o.node.MergeKey == nil {
 		key := rows.Key()
@@ -226,7 +232,8 @@ func (o *mergeScanOp) appendKey(dst []byte, rows *table.Rows) []byte {
 	return dst
 }
 
-// before reports whether the row of stream i comes before the row of stream j. Rows with equal bytes come in the order of their whole keys.
+// before reports whether the current row of stream i comes before that of stream j. If the bytes by which they are
+// merged are equal, the order of the streams decides, which is that of the whole keys.
 func (o *mergeScanOp) before(i, j int) bool {
 	d := bytes.Compare(o.streams[i].key, o.streams[j].key)
 	if d == 0 {
@@ -235,7 +242,8 @@ func (o *mergeScanOp) before(i, j int) bool {
 	return d < 0 != o.node.Reverse
 }
 
-// sortedScan reads the rows that mergeScanOp would merge, one stream after the other, and sorts them by the same bytes.
+// sortedScan returns the same rows in the same order as merging would: it reads one stream after the other, and
+// sorts the rows by the bytes that appendKey returns.
 type sortedScan struct {
 	rows   *table.Rows
 	sorter sorter

@@ -12,7 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// NodeStats is what one operator of a plan has cost, its inputs included.
+// NodeStats holds how much work one operator of a plan has done. Its inputs are included, except where a field says
+// otherwise.
 type NodeStats struct {
 	Scan       bool  // the operator is a Scan
 	Rows       int64 // rows that the operator returned
@@ -21,16 +22,17 @@ type NodeStats struct {
 	Executions int64
 	Latency    time.Duration
 	CPU        time.Duration // CPU time of the thread, without waits
-	SelfCPU    time.Duration // CPU without the time of the inputs
+	SelfCPU    time.Duration // CPU time without that of the inputs
 	Spilled    spill.Written // rows and bytes that the operator itself spilled, without its inputs
 }
 
-// NodeStatsProto returns the function that gives plan.Plan's Proto the execution_stats of each operator.
+// NodeStatsProto returns a function that returns the execution_stats of an operator. The method Proto of plan.Plan
+// calls it for each operator.
 func NodeStatsProto(s Stats) func(plan.Node) *structpb.Struct {
 	return func(n plan.Node) *structpb.Struct { return s.Nodes[n].proto() }
 }
 
-// proto returns the execution_stats of an operator, nil if it has none. As in Spanner, every number is a string.
+// proto returns the execution_stats of an operator, or nil if s is nil. As in Spanner, every number is a string.
 func (s *NodeStats) proto() *structpb.Struct {
 	if s == nil {
 		return nil
@@ -43,7 +45,7 @@ func (s *NodeStats) proto() *structpb.Struct {
 		"rows":     total(count(s.Rows), "rows"),
 		"latency":  total(Msecs(s.Latency), "msecs"),
 		"cpu_time": total(Msecs(s.CPU), "msecs"),
-		// Spanner does not have self_cpu_time. It is cpu_time without the time of the operator's inputs.
+		// self_cpu_time is cpu_time without the time of the operator's inputs. Spanner has no such field.
 		"self_cpu_time":     total(Msecs(s.SelfCPU), "msecs"),
 		"execution_summary": object(map[string]*structpb.Value{"num_executions": structpb.NewStringValue(count(s.Executions))}),
 	}
@@ -65,12 +67,12 @@ func object(fields map[string]*structpb.Value) *structpb.Value {
 	return structpb.NewStructValue(&structpb.Struct{Fields: fields})
 }
 
-// Msecs formats a duration as plans do: milliseconds with two digits after the point.
+// Msecs formats a duration as in the statistics of a plan: in milliseconds, with two digits after the point.
 func Msecs(d time.Duration) string {
 	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', 2, 64)
 }
 
-// meter measures an operator, its inputs included.
+// meter wraps an operator and measures it, with its inputs.
 type meter struct {
 	operator
 	stats *NodeStats
@@ -102,7 +104,7 @@ func (m *meter) next(r *run) (b *batch, err error) {
 	return b, err
 }
 
-// readAhead implements lookahead.
+// readAhead implements lookahead. It does nothing if the operator cannot read ahead.
 func (m *meter) readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int)) error {
 	in, ok := m.operator.(lookahead)
 	if !ok {
@@ -111,8 +113,8 @@ func (m *meter) readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int))
 	return m.measure(r, func() error { return in.readAhead(r, n, since, bind) })
 }
 
-// inputCost is what the inputs of an operator have spilled and the CPU time that they have used during the call of the operator that is being
-// measured.
+// inputCost adds up what the inputs of an operator have spilled and the CPU time that they have used, during the
+// call of the operator that is being measured.
 type inputCost struct {
 	spilled spill.Written
 	cpu     time.Duration
@@ -136,7 +138,7 @@ func (m *meter) measure(r *run, f func() error) (err error) {
 	return err
 }
 
-// now returns the time by the run's clock, or the zero time if it has none.
+// now returns the time of the run's clock, or the zero time if the run has no clock.
 func (r *run) now() time.Time {
 	if r.env.Clock == nil {
 		return time.Time{}

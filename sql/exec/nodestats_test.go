@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 )
 
-// TestOperatorCPU checks that the CPU time of an operator does not depend on the run's clock, and that the CPU time of the root is the sum of
-// SelfCPU of all operators.
+// TestOperatorCPU runs a profile with a clock that jumps an hour at each reading. The CPU time of the operators
+// must not follow that clock, and the CPU time of the root must be the sum of SelfCPU of all operators.
 func TestOperatorCPU(t *testing.T) {
 	db := newTestDB(t)
 	p, program, env := db.spillingProgram(t, spillingQueries["sort"])

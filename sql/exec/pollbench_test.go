@@ -13,9 +13,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The table of BenchmarkPoll has pollRows changes. The column Shard has pollShards values. The last pollLive changes are not pruned yet; the others
-// have NULL in the column Live. A poll asks for pollLimit changes. A watcher that has fallen behind has missed all changes, a watcher under light
-// load only pollNew.
+// The table of BenchmarkPoll has pollRows changes. Its column Shard has pollShards different values. The last
+// pollLive changes are not pruned yet; all earlier changes have NULL in the column Live. A poll asks for at most
+// pollLimit changes. One watcher has missed all changes; the other, under light load, has missed only pollNew
+// changes.
 const (
 	pollRows   = 1_000_000
 	pollShards = 37
@@ -24,8 +25,10 @@ const (
 	pollNew    = 100
 )
 
-// pollDB returns a database with a table of changes of 200 bytes, a thousand for each second. It has four indexes, each by a column and the time.
-// Shard has the shards of all changes, and Live those of the live ones. Tag has a different value for each change, and LiveTag for each live one.
+// pollDB returns a database with a table of changes of 200 bytes each, and the time of the first change. There are
+// a thousand changes for each second. The table has four indexes, each by one column and the time: Shard is the
+// shard of every change, and Live that of the changes that are not pruned. Tag has a different value for each
+// change, and LiveTag for each change that is not pruned.
 func pollDB(b *testing.B) (*testDB, time.Time) {
 	b.Helper()
 	db := newTestDB(b)
@@ -62,9 +65,9 @@ func pollDB(b *testing.B) (*testDB, time.Time) {
 	return db, start
 }
 
-// BenchmarkPoll runs the query by which a watcher polls for changes, for a watcher that is pollRows changes behind and for one under light load. It
-// reports how many rows are returned per second, and how many index rows are scanned for each. The row of the table, which is read for each
-// returned row, is not counted.
+// BenchmarkPoll runs the query by which a watcher polls for changes, for a watcher that is pollRows changes behind
+// and for one under light load. It reports how many rows are returned per second, and how many index rows are
+// scanned for each returned row. The table's row, which is also read for each returned row, is not counted.
 func BenchmarkPoll(b *testing.B) {
 	db, start := pollDB(b)
 	snapshot, err := db.txns.Snapshot(context.Background(), txn.Bound{})

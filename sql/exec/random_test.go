@@ -34,7 +34,7 @@ CREATE INDEX U_N ON U (N);
 CREATE INDEX U_A ON U (A, B DESC, N DESC, S), INTERLEAVE IN T;
 `
 
-// randomDB returns a database whose tables T and U have rows of few distinct values, NULLs and NaNs among them.
+// randomDB returns a database whose tables T and U have rows with few different values, among them NULL and NaN.
 func randomDB(t *testing.T, r *rand.Rand) *testDB {
 	db := newTestDB(t)
 	if out := db.ddl(randomSchema); out != "" {
@@ -66,7 +66,7 @@ type generator struct{ *rand.Rand }
 
 func (g generator) pick(list ...string) string { return list[g.IntN(len(list))] }
 
-// literal returns a literal that equals or nearly equals a value of the column.
+// literal returns a random literal for a column. It is equal or close to values that the column has.
 func (g generator) literal(column string) string {
 	switch column {
 	case "A", "C":
@@ -83,7 +83,7 @@ func (g generator) literal(column string) string {
 	return g.pick("NULL", "TRUE", "FALSE")
 }
 
-// typed returns a literal whose NULL has the column's type.
+// typed returns a random literal for a column, cast to the column's type. So a NULL has this type, too.
 func (g generator) typed(column string) string {
 	types := map[string]string{"A": "INT64", "B": "INT64", "C": "INT64", "N": "INT64", "S": "STRING", "F": "FLOAT64", "D": "DATE", "L": "BOOL"}
 	return "CAST(" + g.literal(column) + " AS " + types[column] + ")"
@@ -91,7 +91,8 @@ func (g generator) typed(column string) string {
 
 var columnsOfT = []string{"A", "B", "S", "F", "D", "L", "N"}
 
-// predicate returns a random condition over T. q is the alias of T with a dot, or empty.
+// predicate returns a random condition over T, with AND, OR and NOT nested up to depth. q is the alias of T with a
+// dot, or empty.
 func (g generator) predicate(q string, depth int) string {
 	if depth > 0 {
 		switch g.IntN(6) {
@@ -130,7 +131,7 @@ func (g generator) predicate(q string, depth int) string {
 	return fmt.Sprintf("%s%s %s %s", q, c, g.pick("=", "=", "<", "<=", ">", ">=", "!="), g.typed(c))
 }
 
-// rows runs a query and prints its rows.
+// rows runs a query and returns its rows as text.
 func (db *testDB) rows(t *testing.T, sql string) []string {
 	t.Helper()
 	p, err := db.plan(sql, nil)
@@ -144,7 +145,7 @@ func (db *testDB) rows(t *testing.T, sql string) []string {
 	return db.rowsOf(t, p, program)
 }
 
-// rowsOf runs the program of a plan and prints its rows, one on each line.
+// rowsOf runs the program of a plan and returns each row as a line of text.
 func (db *testDB) rowsOf(t *testing.T, p *plan.Plan, program *exec.Program) []string {
 	t.Helper()
 	var lines []string
@@ -182,7 +183,8 @@ func (db *testDB) sortedRows(t *testing.T, sql string) []string {
 	return lines
 }
 
-// unsigned replaces -0 by 0 in rows. A group may show either of its zeros, and a sort may leave them in any order.
+// unsigned replaces -0 by 0 in rows, because a group can show either of its zeros, and a sort can leave zeros in
+// any order.
 func unsigned(lines []string) []string {
 	for i := range lines {
 		lines[i] = strings.ReplaceAll(lines[i], "FLOAT64 -0", "FLOAT64 0")
@@ -197,8 +199,8 @@ func compareRows(t *testing.T, db *testDB, seed uint64, a, b string, left, right
 	}
 }
 
-// TestRandomPredicates compares the rows that a WHERE finds by keys and indexes with the rows for which the same condition is TRUE as a result
-// column.
+// TestRandomPredicates runs queries with a random condition in two ways: in WHERE, where it can use keys and
+// indexes, and as a result column that is computed for every row. Both must select the same rows.
 func TestRandomPredicates(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
@@ -215,7 +217,8 @@ func TestRandomPredicates(t *testing.T) {
 	}
 }
 
-// TestRandomOrder compares ORDER BY and LIMIT, which may use the order of a scan, with sorting all rows.
+// TestRandomOrder runs queries with ORDER BY and LIMIT in two ways: as they are, so that they can use the order of
+// a scan, and with sort keys that no scan has, so that all rows are sorted. The results must be the same.
 func TestRandomOrder(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
@@ -238,7 +241,8 @@ func TestRandomOrder(t *testing.T) {
 	}
 }
 
-// TestRandomJoins compares the results of a join by each method.
+// TestRandomJoins runs random joins with the method that the planner chooses and with a method that a hint sets.
+// The results must be the same.
 func TestRandomJoins(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
@@ -257,7 +261,8 @@ func TestRandomJoins(t *testing.T) {
 	}
 }
 
-// TestRandomSubqueries compares EXISTS and IN as conditions, which become joins, with EXISTS and IN as result columns.
+// TestRandomSubqueries runs random EXISTS and IN subqueries in two ways: as conditions, which become joins, and as
+// result columns. Both must select the same rows.
 func TestRandomSubqueries(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
@@ -279,7 +284,8 @@ func TestRandomSubqueries(t *testing.T) {
 	}
 }
 
-// TestRandomGroups compares grouping rows that come in the order of a key with grouping by hash.
+// TestRandomGroups runs random GROUP BY queries with the method that the planner chooses and with a hash table. The
+// results must be the same.
 func TestRandomGroups(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {

@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// mergedKeys are the keys that the random queries of TestRandomMerge read by: a table, one of its indexes or the table itself, and the columns of
-// the key.
+// mergedKeys are the keys in whose order the random queries of TestRandomMerge read. Each has a table, the index
+// (or _BASE_TABLE for the table itself), and the columns of the key.
 var mergedKeys = []struct{ table, index, columns string }{
 	{"T", "_BASE_TABLE", "A B"},
 	{"T", "T_F", "F N"},
@@ -26,8 +26,9 @@ var mergedKeys = []struct{ table, index, columns string }{
 	{"V", "V_N", "N S A"},
 }
 
-// TestRandomMerge compares merges of streams, skip scans and minor sorts with sorting all rows. Some queries run in a read-write transaction that
-// has written.
+// TestRandomMerge runs random queries that merge streams, skip-scan or minor-sort, and runs them again in a form
+// that sorts all rows. The rows and their order must be the same. Some queries run in a read-write transaction that
+// has written before.
 func TestRandomMerge(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	manyValues(t, db)
@@ -68,7 +69,8 @@ func TestRandomMerge(t *testing.T) {
 	}
 }
 
-// manyValues creates a table with an index whose first key part has more values than a skip scan looks for.
+// manyValues creates a table V with an index whose first key part has more different values than a skip scan looks
+// for.
 func manyValues(t *testing.T, db *testDB) {
 	t.Helper()
 	if out := db.ddl("CREATE TABLE V (A INT64 NOT NULL, N INT64, S STRING(MAX)) PRIMARY KEY (A);\nCREATE INDEX V_N ON V (N, S DESC);\n"); out != "" {
@@ -77,7 +79,7 @@ func manyValues(t *testing.T, db *testDB) {
 	db.exec(`INSERT INTO V (A, N, S) SELECT n, IF(n < 20, NULL, MOD(n, 1050)), CAST(MOD(n, 5) AS STRING) FROM UNNEST(GENERATE_ARRAY(0, 1100)) AS n;`)
 }
 
-// writes changes and deletes rows of T and U.
+// writes runs random DML statements in the transaction w. They insert, update and delete rows of T and U.
 func (g generator) writes(t *testing.T, db *testDB, w table.Writer) {
 	t.Helper()
 	for range 1 + g.IntN(4) {
@@ -104,7 +106,8 @@ func (g generator) writes(t *testing.T, db *testDB, w table.Writer) {
 	}
 }
 
-// orderedQuery is a query in two forms. The form merge can be answered by a merge; the form sort must sort.
+// orderedQuery is one query in two forms. The planner can answer the form merge by a merge of streams; the form
+// sort must sort all rows.
 type orderedQuery struct{ merge, sort string }
 
 func (g generator) merged() orderedQuery {
@@ -120,7 +123,7 @@ func (g generator) merged() orderedQuery {
 			conds = append(conds, fmt.Sprintf("%s %s %s", c, g.pick("<", "<=", ">", ">=", "="), g.typed(c)))
 		}
 	}
-	if lead+1 < len(key) && g.IntN(4) == 0 { // rows behind a given row in the order of the key
+	if lead+1 < len(key) && g.IntN(4) == 0 { // rows after a given row in the order of the key
 		c, next, op := key[lead], key[lead+1], g.pick("<", ">")
 		v := g.typed(c)
 		conds = append(conds, fmt.Sprintf("(%s %s %s OR %s = %s AND %s %s %s)", c, op, v, c, v, next, g.pick("<", ">"), g.typed(next)))
@@ -159,7 +162,7 @@ func (g generator) merged() orderedQuery {
 	}
 	columns := strings.ReplaceAll(strings.Join(keys, ", "), " DESC", "")
 	where := strings.Join(conds, " AND ")
-	if g.IntN(6) == 0 { // sort all rows of a subquery by the whole key
+	if g.IntN(6) == 0 { // a subquery without LIMIT, whose rows are sorted by the whole key
 		order := strings.ReplaceAll(k.columns, " ", ", ")
 		return orderedQuery{
 			merge: fmt.Sprintf("SELECT * FROM (SELECT %s FROM %s@{FORCE_INDEX=%s} WHERE %s) ORDER BY %s", order, k.table, k.index, where, order),
@@ -172,7 +175,7 @@ func (g generator) merged() orderedQuery {
 	}
 }
 
-// united returns a query over a union of parts of T, joined with T again.
+// united returns a query over a union of queries of T. The result of the union is joined with T again.
 func (g generator) united() orderedQuery {
 	direction := g.pick("", " DESC")
 	limit := ""
@@ -198,7 +201,7 @@ func (g generator) united() orderedQuery {
 	return orderedQuery{merge: query("T_N", keys("%s"), keys("t.%s")), sort: query("_BASE_TABLE", keys("IF(A >= 0, %[1]s, %[1]s)"), keys("IF(t.A >= 0, t.%[1]s, t.%[1]s)"))}
 }
 
-// listed returns a condition that allows one or several values of a column.
+// listed returns a random condition that allows one or several values of column c.
 func (g generator) listed(c string) string {
 	numbers := c == "A" || c == "B" || c == "C" || c == "N"
 	switch g.IntN(8) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestRandomViews compares queries of views with the same queries where the text of the view replaces its name. The rows must be the same. The
-// plans must be the same too, unless a view has its definer's rights.
+// TestRandomViews runs queries of views, and the same queries with the SQL of the view in place of its name. Both
+// must return the same rows. They must also have the same plan, unless the view has its definer's rights.
 func TestRandomViews(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag)/20; seed++ {
@@ -32,7 +32,7 @@ func TestRandomViews(t *testing.T) {
 	}
 }
 
-// view returns the text of a random view. It reads a table or view with the columns of T, and has these columns too.
+// view returns the SQL of a random view over the table or view whose name is of. Both have the columns of T.
 func (g generator) view(of string) string {
 	p := g.predicate("t.", 2)
 	switch g.IntN(5) {
@@ -49,7 +49,7 @@ func (g generator) view(of string) string {
 		" UNION ALL SELECT u.A, u.B, u.S, CAST(NULL AS FLOAT64), CAST(NULL AS DATE), TRUE, u.N FROM U AS u"
 }
 
-// overView returns a random query of $view.
+// overView returns a random query of $view, which the caller replaces by the name or the SQL of a view.
 func (g generator) overView() string {
 	p := g.predicate("v.", 2)
 	switch g.IntN(5) {

@@ -6,11 +6,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// wireTag is the tag of a value in google.spanner.v1.PartialResultSet: field 2, length-delimited.
+// wireTag is the protobuf tag of field 2 (values) of google.spanner.v1.PartialResultSet, with the wire type for
+// length-delimited bytes.
 const wireTag = 2<<3 | 2
 
-// batchRows returns the rows of a batch of either form, one by one. If every column of the batch is a vector, values go from the vectors to the
-// wire, and no row is built.
+// batchRows implements the methods of Rows that are about the current row, for a batch of flat rows or of columns.
+// If every column of the batch is a vector, values are encoded straight from the vectors, without building rows.
 type batchRows struct {
 	columns []plan.Column
 	batch   *batch
@@ -19,7 +20,7 @@ type batchRows struct {
 	data    int64
 }
 
-// reset makes next the current batch. Next will move to its first row.
+// reset makes next the current batch. The next call of Next moves to its first row.
 func (b *batchRows) reset(next *batch) {
 	b.batch, b.next, b.vectors = next, 0, b.vectors[:0]
 	if next == nil || next.cols == nil {
@@ -94,7 +95,8 @@ func (b *batchRows) Values(dst []value.Value) []value.Value {
 func (b *batchRows) DataSize() int64        { return b.data }
 func (b *batchRows) Columns() []plan.Column { return b.columns }
 
-// Fill appends the next rows of the batch, of about size bytes, to columns. The batch must have flat rows.
+// Fill appends the values of the next rows of the batch to columns, until the rows have about size bytes. It
+// returns their number. The batch must have flat rows.
 func (b *batchRows) Fill(columns []value.Column, size int) (rows int, err error) {
 	first, rows := b.next, b.through(size)
 	b.next += rows
@@ -119,7 +121,8 @@ func (b *batchRows) Fill(columns []value.Column, size int) (rows int, err error)
 	return rows, nil
 }
 
-// through returns how many of the next rows of the batch have size bytes together, or all of them.
+// through returns how many rows Fill appends: as many of the next rows of the batch as it takes to reach size
+// bytes, or all of them if they have fewer bytes.
 func (b *batchRows) through(size int) (rows int) {
 	fixed := 0
 	var varied []int // columns
@@ -139,7 +142,7 @@ func (b *batchRows) through(size int) (rows int) {
 	return rows
 }
 
-// fillColumns is Fill for a batch of columns.
+// fillColumns appends the values of the next rows to columns, as Fill does. The batch must be one of columns.
 func (b *batchRows) fillColumns(columns []value.Column, size int) (rows int, err error) {
 	places := b.batch.at[b.next:]
 	places = places[:b.placesOf(places, size)]
@@ -175,7 +178,8 @@ func (b *batchRows) fillColumns(columns []value.Column, size int) (rows int, err
 	return len(places), nil
 }
 
-// placesOf returns how many of the rows at places have size bytes together, or all of them.
+// placesOf returns how many rows fillColumns appends: as many of the rows at places as it takes to reach size
+// bytes, or all of them if they have fewer bytes.
 func (b *batchRows) placesOf(places []int32, size int) (rows int) {
 	for rows < len(places) && size > 0 {
 		for c := range b.batch.cols {
@@ -195,7 +199,7 @@ func (b *batchRows) placesOf(places []int32, size int) (rows int) {
 	return rows
 }
 
-// operatorRows are the rows that an operator returns.
+// operatorRows are the Rows of a query that runs operators.
 type operatorRows struct {
 	batchRows
 	run  *run
@@ -219,7 +223,8 @@ func (q *operatorRows) Next() (bool, error) {
 	return true, nil
 }
 
-// pull gets the next batch, in either form; more is false at the end.
+// pull gets the next batch of root, with flat rows or columns. more is false at the end, where pull also closes
+// root.
 func (q *operatorRows) pull() (more bool, err error) {
 	if q.err != nil || q.root == nil {
 		return false, q.err
@@ -254,8 +259,8 @@ func (q *operatorRows) Fill(columns []value.Column, size int) (rows int, err err
 	return rows, err
 }
 
-// Release closes the cursors that scans of a snapshot hold in the storage engine. The caller uses it when it will not ask for rows for long. Next
-// continues after the current row.
+// Release closes the cursors that scans of a snapshot hold in the storage engine. The caller uses it when it will
+// not read further rows for some time. A later call of Next continues after the current row.
 func (q *operatorRows) Release() {
 	for _, rows := range q.run.opened {
 		rows.Release()
@@ -288,7 +293,7 @@ func (q *operatorRows) Close() error {
 	return err
 }
 
-// keyRows are the rows of a key read. Package table reads them; no operator runs.
+// keyRows are the Rows of a key read. Package table reads and encodes them; no operator runs.
 type keyRows struct {
 	*table.Rows
 	run      run
@@ -313,7 +318,7 @@ func (k *keyRows) Next() (bool, error) {
 	return ok, err
 }
 
-// Fill implements Rows. It appends the next rows to columns, as table.Rows does.
+// Fill implements Rows. table.Rows.Fill appends the values.
 func (k *keyRows) Fill(columns []value.Column, size int) (rows int, err error) {
 	rows, err = k.Rows.Fill(columns, size)
 	k.returned += int64(rows)

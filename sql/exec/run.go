@@ -19,11 +19,12 @@ type run struct {
 	view   table.View
 	fns    *fn.Context
 	params []value.Value
-	// registers hold columns of enclosing rows. room holds the arguments of function calls, at a different place for each call.
+	// registers hold columns of rows of enclosing queries. room holds the arguments of function calls; each call
+	// has its own range of room.
 	registers, room []value.Value
 	lazies          []lazyArgs
 	sets            []elementSet
-	outputs         []vectorRoom // memory of vector expressions (vectorexpr.go); nil before the first
+	outputs         []vectorRoom // memory of vector expressions (vectorexpr.go); nil before the first is computed
 	subqueries      []subqueryState
 	spools          []spool
 	memory          rowMemory
@@ -39,31 +40,33 @@ type run struct {
 	byColumns       []*columnScan
 }
 
-// openRows opens a cursor for a scan. The scan closes it.
+// openRows opens a cursor for a scan and adds it to r.opened, the list of cursors that Release releases. The scan
+// closes the cursor.
 func (r *run) openRows(read table.Read) *table.Rows {
 	rows := read.Open(r.ctx, r.view)
 	r.opened = append(r.opened, rows)
 	return rows
 }
 
-// operator computes rows. It may be opened again, for another row of an enclosing query.
+// operator computes rows. After its end it can be opened again, for another row of an enclosing query.
 type operator interface {
 	open(r *run) error
-	// next returns the next rows, nil at the end. Only pull and meter call it.
+	// next returns the next rows, nil at the end. Only run.pull and meter call it.
 	next(r *run) (*batch, error)
-	// close closes cursors. The operator may be opened again.
+	// close closes the operator's cursors. The operator can be opened again afterwards.
 	close() error
 }
 
-// A run is checked seldom enough that checks cost nothing, and often enough that a cancelled run ends within milliseconds.
+// These constants say how often run.check is called and reads the clock: so seldom that the checks cost nearly
+// nothing, and so often that a cancelled run ends within milliseconds.
 const (
-	// checkRows is how many rows an operator drops before it checks the run.
+	// checkRows is the number of rows that an operator drops between two calls of check.
 	checkRows = 1024
-	// lapChecks is how many checks there are between two readings of the CPU clock.
+	// lapChecks is the number of calls of check between two readings of the CPU clock.
 	lapChecks = 16
 )
 
-// pullRows gets the next rows of an operator, in the form of flat rows.
+// pullRows gets the next batch of an operator and turns it into flat rows. The result is nil at the end.
 func (r *run) pullRows(op operator) (*batch, error) {
 	b, err := r.pull(op)
 	if b != nil {
@@ -72,8 +75,9 @@ func (r *run) pullRows(op operator) (*batch, error) {
 	return b, err
 }
 
-// pull gets the next rows of an operator, in either form. It checks the run first. Operators get their input only by pull and pullRows, so that
-// every long computation is checked.
+// pull gets the next batch of an operator, with flat rows or columns. The result is nil at the end. pull first
+// checks whether the run was cancelled. Operators get their input only from pull and pullRows, so every long
+// computation notices that.
 func (r *run) pull(op operator) (*batch, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -81,7 +85,8 @@ func (r *run) pull(op operator) (*batch, error) {
 	return op.next(r)
 }
 
-// check returns an error if the context of the run has ended. Every lapChecks calls it also adds the CPU time since the last lap to the meter.
+// check returns an error if the run was cancelled or its time is up. Every lapChecks-th call also adds the CPU time
+// that was used since the last such call to the request's CPU time.
 func (r *run) check() error {
 	if r.checks++; r.checks%lapChecks == 0 {
 		if r.meter == nil {
@@ -95,14 +100,14 @@ func (r *run) check() error {
 // maker makes the operator of a plan node for one run.
 type maker func(r *run) operator
 
-// cost returns what the run has cost so far.
+// cost returns what the run has read, written and used so far.
 func (r *run) cost() Stats {
 	s := r.stats
 	s.MemoryPeak, s.Spilled = r.memory.peak, r.spilled()
 	return s
 }
 
-// closeAll closes operators and returns the first error.
+// closeAll closes all operators of the list and returns the first error.
 func closeAll(list ...operator) error {
 	var err error
 	for _, op := range list {
@@ -124,7 +129,7 @@ func drain(r *run, op operator, f func(row []value.Value) error) error {
 	})
 }
 
-// drainBatches is drain for whole batches, in either form.
+// drainBatches opens an operator, calls f for each of its batches (of flat rows or columns), and closes it.
 func drainBatches(r *run, op operator, f func(b *batch) error) error {
 	err := op.open(r)
 	for err == nil {

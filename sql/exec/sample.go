@@ -9,14 +9,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// sampleOp is TABLESAMPLE. BERNOULLI returns each row with a given probability. RESERVOIR returns a given number of rows.
+// sampleOp is TABLESAMPLE: BERNOULLI returns each row with a given probability, and RESERVOIR returns a given
+// number of random rows.
 type sampleOp struct {
 	node       *plan.Sample
 	in         operator
 	size, seed eval
 	rand       *rand.Rand
 	percent    float64
-	rows       []value.Value // the rows of the reservoir, which is never spilled
+	rows       []value.Value // the chosen rows of RESERVOIR, which are never spilled
 	held       held
 	n, at      int
 	out        batch
@@ -64,7 +65,8 @@ func (o *sampleOp) open(r *run) error {
 	return o.fill(r, v.AsInt64())
 }
 
-// source returns the source of randomness. REPEATABLE gives its seed; without it, the seed comes from the run's source.
+// source returns a source of random numbers. Its seed is the argument of REPEATABLE. Without REPEATABLE, the seed
+// is read from the run's source of randomness.
 func (o *sampleOp) source(r *run) (rand.Source, error) {
 	var seed [16]byte
 	if o.seed != nil {

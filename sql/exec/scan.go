@@ -10,35 +10,39 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A scan reads the rows of a table or the entries of an index. The planner has divided its conditions into two parts. The seeks are conditions
-// on the first columns of the key. They become ranges of keys before anything is read. The residual is the condition that is left. The scan
-// computes it for each row that it has read.
+// A scan reads the rows of a table or the entries of an index. The planner has divided its conditions into two
+// parts. The seeks are conditions on the first columns of the key: they become ranges of keys before anything is
+// read. The residual is the rest of the condition: the scan computes it for each row that it has read.
 //
 // One keyScan is compiled for a plan and is shared by all executions. Opening it has two steps:
 //
-//  1. locate computes the ranges (place) from parameters and from the columns of enclosing rows. A scan of one whole key has a way of its own
-//     (locatePoint), because point reads are the most frequent. A skip scan finds the values of the first key column in the rows (seek.go).
-//  2. The rows are opened, in one of three ways. They give the same rows:
-//     - by rows: table.Rows decodes a row at a time. That is right for few rows, for locks, and for a LIMIT that ends early.
-//     - by vectors: rows are decoded into columns, vectorsFrom rows and more at a time, and the residual is computed for a whole column
-//     (nextVectors). A scan goes over to this way when it has read many rows that the residual did not want.
-//     - by columns: a ColumnSource gives the rows from a columnar copy, if there is one and it is cheaper (columnsource.go).
+//  1. locate computes the ranges (place) from parameters and from columns of enclosing rows. Point reads are the
+//     most frequent, so a function of its own (locatePoint) does this for a scan of one whole key. A skip scan
+//     looks up the values of the key column that has no condition (seek.go).
+//  2. The rows are opened in one of three ways, which return the same rows:
+//     - by rows: table.Rows decodes one row at a time. This is best for few rows, for locks, and for a LIMIT that
+//       ends early.
+//     - by vectors: rows are decoded into columns, vectorsFrom rows or more at a time, and the residual is computed
+//       for a whole column (nextVectors). A scan changes to this way when the residual has dropped most of many
+//       rows.
+//     - by columns: a ColumnSource reads the rows from a columnar copy, if there is one and that is cheaper
+//       (columnsource.go).
 //
-// In a nested loop the same operator is opened once for each outer row. So open reuses what it can: the slices of the place, and the iterator of
-// the store (Reopen).
+// In a nested loop the same operator is opened once for each outer row. So open reuses the slices of the place, and
+// the iterator of the store (Reopen).
 
-// keyScan is a compiled Scan of a stored table or index.
+// keyScan is a compiled plan.Scan of a stored table or index.
 type keyScan struct {
 	node       *plan.Scan
 	projection *table.Projection
 	seeks      []seekCode
 	residual   *condition
 	limit      eval
-	// partial says that the scan may be closed before it has read all its rows.
+	// partial says that a LIMIT or EXISTS can close the scan before it has read all its rows.
 	partial bool
-	// point computes the values of the whole key, if the scan reads one row at most; else nil.
+	// point computes the values of the whole key, if the scan reads at most one row. Otherwise it is nil.
 	point []partCode
-	// columnar says that a ColumnSource may give the rows.
+	// columnar says that the scan is allowed to read from a ColumnSource.
 	columnar bool
 	skip     *skipCode // finds the values of a skip scan; else nil
 }
@@ -74,11 +78,12 @@ func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
 	return s, err
 }
 
-// place is what a scan reads in one opening. The key of a point lies in the place itself, which saves an allocation.
+// place describes what a scan reads in one opening. The fields from one on are memory for the key of a scan that
+// reads one whole key. They lie within the place itself, which saves allocations.
 type place struct {
 	spans []table.Span
-	rests []table.Span // if not nil, the rest of each key after its first parts must lie in one of these spans: see skipCode
-	limit int64        // how many rows are wanted, -1 for all
+	rests []table.Span // if not nil, the bytes of each key after the skipped part must lie in one of these spans: see skipCode
+	limit int64        // the greatest number of rows to return; -1 without a limit
 	one   [1]table.Span
 	key   []byte
 	vals  []value.Value
@@ -86,7 +91,7 @@ type place struct {
 	bytes [64]byte
 }
 
-// locate computes the place from parameters and enclosing rows.
+// locate computes into p what the scan reads. It uses parameters and columns of enclosing rows.
 func (s *keyScan) locate(r *run, p *place) error {
 	var err error
 	if p.limit, err = optionalLimit(r, s.limit); err != nil {
@@ -115,9 +120,10 @@ func (s *keyScan) locate(r *run, p *place) error {
 	return err
 }
 
-// Driving returns the layout of the table or index that the driving scan reads, and the spans of keys that it reads with the parameters of env. The
-// partitions of a query are parts of these spans. The layout is nil if there is no driving scan. For a skip scan, Driving returns the span of all
-// keys, since such a scan finds its spans only in the rows.
+// Driving returns the layout of the table or index that the driving scan reads, and the spans of keys that it reads
+// with the parameters of env. A query is partitioned by dividing these spans. The layout is nil if there is no
+// driving scan. For a skip scan, Driving returns the span of all keys, because such a scan finds its spans only
+// while it reads.
 func (p *Program) Driving(ctx context.Context, env Env) (*table.Layout, []table.Span, error) {
 	s := p.driving
 	if s == nil {
@@ -161,7 +167,7 @@ func (s *keyScan) locatePoint(r *run, p *place) error {
 	return nil
 }
 
-// read returns the request to package table for the rows of a place.
+// read returns the table.Read that reads the rows of a place.
 func (s *keyScan) read(r *run, p *place) table.Read {
 	read := table.Read{Projection: s.projection, Reverse: s.node.Reverse, Spans: p.spans, Limit: s.stored(p), Partial: s.partial, Memory: r.env.Memory}
 	if s.node.Exclusive {
@@ -170,7 +176,8 @@ func (s *keyScan) read(r *run, p *place) table.Read {
 	return read
 }
 
-// stored returns how many stored rows the scan reads at most, 0 for all. It is 0 also if a condition may drop rows after they are read.
+// stored returns the greatest number of stored rows that the scan needs to read, 0 without a limit. It is 0, too,
+// if a condition can drop rows after they are read.
 func (s *keyScan) stored(p *place) int64 {
 	if p.limit > 0 && s.residual == nil && p.rests == nil {
 		return p.limit
@@ -178,18 +185,18 @@ func (s *keyScan) stored(p *place) int64 {
 	return 0
 }
 
-// scanOp reads rows of a table or index.
+// scanOp reads rows of a table or entries of an index.
 type scanOp struct {
 	*keyScan
 	place   place
 	rows    *table.Rows
-	columns *columnScan // used instead of rows if the scan is by columns; nil before the first such opening
-	left    int64       // how many more rows are wanted, -1 for all
+	columns *columnScan // used instead of rows when the scan reads a ColumnSource; nil until it first does
+	left    int64       // the number of rows that the limit still allows; -1 without a limit
 	chosen  chosen
-	decodes bool         // the scan may decode rows into vectors
-	vectors *scanVectors // nil before the scan first does
+	decodes bool         // the scan is allowed to decode rows into vectors
+	vectors *scanVectors // nil until the scan first decodes rows into vectors
 	out     batch
-	ahead   held // memory of rows that were read ahead
+	ahead   held // bytes of rows that were read ahead
 }
 
 func (c *compiler) scan(n *plan.Scan, columns bool) (maker, error) {
@@ -302,7 +309,9 @@ func (o *scanOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// vectorsAfter ends a batch of flat rows because the condition drops most rows. The scan decodes the rows behind it into vectors.
+// vectorsAfter ends a batch of flat rows, because the condition drops most rows. From the next batch on, the scan
+// decodes rows into vectors. vectorsAfter returns the batch that it ends, or the first batch of vectors if that
+// batch has no rows.
 func (o *scanOp) vectorsAfter(r *run) (*batch, error) {
 	o.out.target = max(o.out.target, vectorsFrom)
 	if o.out.n > 0 {
@@ -311,7 +320,8 @@ func (o *scanOp) vectorsAfter(r *run) (*batch, error) {
 	return o.nextVectors(r)
 }
 
-// expectedRows is how many rows the first batch of a range scan has room for before its slice grows.
+// expectedRows is the number of rows for which the first batch of a range scan allocates memory. If more rows come,
+// the slice grows.
 const expectedRows = 8
 
 func (o *scanOp) close() error {
@@ -325,7 +335,7 @@ func (o *scanOp) close() error {
 	return err
 }
 
-// readAhead implements lookahead.
+// readAhead implements lookahead, for scans that read one whole key. Other scans do not read ahead.
 func (o *scanOp) readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int)) error {
 	view, ok := r.view.(table.BatchView)
 	if !ok || o.point == nil {
@@ -352,11 +362,11 @@ func (o *scanOp) readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int)
 	return r.memory.keepBytes(&o.ahead, max(0, int64(kept)-freeAhead))
 }
 
-// freeAhead is how many bytes of rows that were read ahead are not charged. Small queries read no more than this ahead, and no query has many scans
-// that read ahead.
+// freeAhead is the number of bytes of rows read ahead for which a scan is not charged. Small queries read no more
+// than this ahead. The uncharged bytes of a query are few, because no query has many scans that read ahead.
 const freeAhead = 32 << 10
 
-// systemOp reads a system table.
+// systemOp reads the rows of a system table.
 type systemOp struct {
 	node     *plan.Scan
 	wanted   [][]eval // the values of each entry of node.Wanted
@@ -365,7 +375,7 @@ type systemOp struct {
 	rows     [][]value.Value
 	left     int64
 	out      batch
-	held     held // memory of the rows that the table has made, until the next opening
+	held     held // bytes of the rows of the table, which are kept until the next opening
 }
 
 func (c *compiler) systemScan(n *plan.Scan) (maker, error) {
@@ -405,7 +415,8 @@ func (o *systemOp) open(r *run) error {
 	return r.memory.keepBytes(&o.held, int64(len(o.rows))*(rowOverhead+int64(len(o.node.Table.Columns))*int64(unsafe.Sizeof(value.Value{}))))
 }
 
-// want returns, for each column with a condition, the set of values that the query wants. NULL is left out, since it equals no value.
+// want returns, for each column that the query compares with constants, the set of these constants. Only rows with
+// one of them in the column are needed. NULL is left out, since it equals no value.
 func (o *systemOp) want(r *run) (map[string]map[string]bool, error) {
 	want := make(map[string]map[string]bool, len(o.wanted))
 	for i, evals := range o.wanted {

@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// seekCode is a compiled Seek.
+// seekCode is a compiled plan.Seek.
 type seekCode struct {
 	key      []schema.KeyPart
 	declared int // the number of key parts in a key that a user gives
@@ -29,7 +29,7 @@ type partCode struct {
 	null     bool
 	nullSafe bool
 	each     bool
-	among    *rangeCode // with each, the range that values lie in; nil for all values
+	among    *rangeCode // with each, the range in which the values must lie; nil for all values
 }
 
 type rangeCode struct {
@@ -62,7 +62,7 @@ func (c *compiler) seek(s *plan.Seek, l *table.Layout) (seekCode, error) {
 	return code, err
 }
 
-// seekRange compiles the bounds of a range. For nil it returns nil.
+// seekRange compiles the bounds of a range. It returns nil for nil.
 func (c *compiler) seekRange(b *plan.SeekRange) (*rangeCode, error) {
 	if b == nil {
 		return nil, nil
@@ -74,7 +74,7 @@ func (c *compiler) seekRange(b *plan.SeekRange) (*rangeCode, error) {
 	return &rangeCode{low: list[0], high: list[1], prefix: list[2], lowOpen: b.LowOpen, highOpen: b.HighOpen, like: b.Like}, nil
 }
 
-// isPoint reports whether the seek always finds one whole key.
+// isPoint reports whether the seek consists of exactly one whole key, whatever values its expressions have.
 func (s *seekCode) isPoint() bool {
 	if s.tuples != nil || s.bounds != nil || len(s.parts) != len(s.key) {
 		return false
@@ -87,10 +87,11 @@ func (s *seekCode) isPoint() bool {
 	return true
 }
 
-// eachValue adds to set the keys that begin with prefix, which holds the parts before i, for each value of part i.
+// eachValue adds keys that begin with prefix to set, for each value of key part i that occurs in the table. prefix
+// holds the key parts before part i.
 type eachValue func(r *run, set *table.KeySet, prefix []value.Value, i int) error
 
-// add adds the keys of the seek to set. It calls each for the part of a skip scan that has no condition of its own.
+// add adds the keys of the seek to set. For the key part of a skip scan that has no condition, add calls each.
 func (s *seekCode) add(r *run, set *table.KeySet, each eachValue) error {
 	if s.tuples != nil {
 		return s.addTuples(r, set)
@@ -98,8 +99,9 @@ func (s *seekCode) add(r *run, set *table.KeySet, each eachValue) error {
 	return s.addParts(r, set, nil, 0, each)
 }
 
-// addParts adds all keys that begin with prefix, which holds the parts before i. For a part that may have several values, it makes a prefix for
-// each of them. If the seek has a range, the part after the last must lie in it.
+// addParts adds to set the keys that begin with prefix (which holds the key parts before part i) and fulfil the
+// conditions of the seek. If a part can have several values, addParts continues with each of them in turn. If the
+// seek has a range, the key part after the last part of the seek must lie in it.
 func (s *seekCode) addParts(r *run, set *table.KeySet, prefix []value.Value, i int, each eachValue) error {
 	for ; i < len(s.parts); i++ {
 		p := &s.parts[i]
@@ -129,7 +131,7 @@ func (s *seekCode) addParts(r *run, set *table.KeySet, prefix []value.Value, i i
 	return s.addRange(r, set, prefix, s.bounds)
 }
 
-// addList adds the keys for each value that is listed for part i.
+// addList adds the keys that begin with prefix and have one of the listed values as part i.
 func (s *seekCode) addList(r *run, set *table.KeySet, prefix []value.Value, i int, each eachValue) error {
 	next := func(v value.Value) error {
 		if equalsNothing(v) {
@@ -162,7 +164,8 @@ func (s *seekCode) addList(r *run, set *table.KeySet, prefix []value.Value, i in
 	return nil
 }
 
-// equalsNothing reports whether v is or contains NULL or NaN. These equal no value, not even themselves.
+// equalsNothing reports whether v is NULL or NaN, or contains one of them. Such values equal no value, not even
+// themselves.
 func equalsNothing(v value.Value) bool {
 	if v.IsNull() {
 		return true
@@ -208,12 +211,13 @@ func (s *seekCode) addKey(set *table.KeySet, prefix []value.Value) {
 	set.Ranges = append(set.Ranges, table.KeyRange{Start: prefix, End: prefix})
 }
 
-// longer returns a copy of prefix with one more part.
+// longer returns a copy of prefix with v as one more part.
 func (s *seekCode) longer(prefix []value.Value, v value.Value) []value.Value {
 	return append(append(make([]value.Value, 0, len(s.key)), prefix...), v)
 }
 
-// addRange adds the keys that begin with prefix and whose next part lies in a range. If the range is nil, it adds all keys with this prefix.
+// addRange adds the keys that begin with prefix and whose next part lies in a range, given by in. If in is nil, it
+// adds all keys that begin with prefix.
 func (s *seekCode) addRange(r *run, set *table.KeySet, prefix []value.Value, in *rangeCode) error {
 	if in == nil {
 		set.Ranges = append(set.Ranges, table.KeyRange{Start: prefix, End: prefix})
@@ -237,16 +241,16 @@ func (s *seekCode) addRange(r *run, set *table.KeySet, prefix []value.Value, in 
 	return nil
 }
 
-// bounds are the two ends of a range of values of one key part. An end is nil if the range has no bound there.
+// bounds are the two ends of a range of values of one key part. An end is nil if the range is unlimited there.
 type bounds struct {
 	low, high         *value.Value
 	lowOpen, highOpen bool
 }
 
-// compute computes the bounds. ok is false if no value lies between them.
+// compute computes the bounds of the range. ok is false if no value can lie between them.
 func (c *rangeCode) compute(r *run, k value.Kind) (b bounds, ok bool, err error) {
 	least := value.Null(k)
-	if c.high != nil { // in a key, NaN comes between NULL and the numbers, but no comparison with < or <= finds it
+	if c.high != nil { // in a key, NaN comes between NULL and the numbers, but no comparison with < or <= is TRUE for it
 		switch k {
 		case value.Float64:
 			least = value.OfFloat64(math.NaN())
@@ -275,7 +279,7 @@ func (c *rangeCode) compute(r *run, k value.Kind) (b bounds, ok bool, err error)
 	return b, true, nil
 }
 
-// prefixed narrows b to the values that begin with the prefix.
+// prefixed restricts b to the values that begin with the prefix. Its second result is false if no value does.
 func (c *rangeCode) prefixed(r *run, b bounds) (bounds, bool, error) {
 	v, err := c.prefix(r, nil)
 	if err != nil || v.IsNull() {
@@ -304,7 +308,8 @@ func ofKind(k value.Kind, text string) value.Value {
 	return value.OfString(text)
 }
 
-// successor returns the least byte string after all byte strings that begin with s. It need not be UTF-8. ok is false if there is none.
+// successor returns the least byte string that is greater than all byte strings that begin with s. The result can
+// be invalid UTF-8. ok is false if there is no such byte string.
 func successor(s string) (string, bool) {
 	b := []byte(s)
 	for len(b) > 0 {
@@ -317,21 +322,24 @@ func successor(s string) (string, bool) {
 	return "", false
 }
 
-// maxSkips is the most values that a skip scan looks for. Each value takes one seek, which costs as much as reading about ten rows in a sequence.
-// maxSkips seeks take a few milliseconds. That is cheap beside reading an index that has more values.
+// maxSkips is the greatest number of values that a skip scan looks for. Each value takes one seek, which costs as
+// much as reading about ten rows in sequence, so maxSkips seeks take a few milliseconds. Reading a whole index that
+// has more values than this takes far longer.
 const maxSkips = 1000
 
-// skipCode finds the values of one key part for a skip scan (plan.SeekPart.Each). It seeks the first value, then past all keys that begin with it
-// to the next value, and so on. It may find a value whose keys were all deleted. The seek for that value then reads nothing, which costs less than
-// walking past the deleted keys, of which a pruned index has many. If there are more than maxSkips values, the scan reads all keys in one range and
-// drops those whose further parts the seek does not want.
+// skipCode finds the values of one key part for a skip scan (plan.SeekPart.Each). It seeks the first value, then
+// skips all keys that begin with that value to find the next one, and so on. A value that it finds may belong to
+// deleted keys only. The scan then reads nothing for that value, which costs less than walking past the deleted
+// keys, of which a pruned index has many. If there are more than maxSkips values, the scan instead reads all keys
+// in one range, and drops those whose later parts do not fulfil the seek.
 //
-// A read-write transaction locks the whole range in which it looks for values. Otherwise a value that another transaction adds would be a phantom.
+// A read-write transaction locks the whole range in which it looks for values. Otherwise another transaction could
+// add a value there, and its rows would be phantoms.
 type skipCode struct {
 	scan   *keyScan
 	seek   *seekCode
 	part   int        // the index of the key part
-	among  *rangeCode // the range that its values lie in; nil for all values
+	among  *rangeCode // the range in which the values must lie; nil for all values
 	values *table.Projection
 }
 
@@ -344,10 +352,11 @@ func newSkip(s *keyScan) (*skipCode, error) {
 	return c, err
 }
 
-// errManyValues tells locate that there are more than maxSkips values.
+// errManyValues is returned by finder.find if there are more than maxSkips values. locate then reads all keys in
+// one range.
 var errManyValues = errors.New("too many values for a skip scan")
 
-// locate computes the place that the scan reads.
+// locate sets p to the spans that the scan reads. For that it first looks up the values of the skipped key part.
 func (c *skipCode) locate(r *run, p *place) error {
 	f := finder{skipCode: c}
 	var set table.KeySet
@@ -362,14 +371,15 @@ func (c *skipCode) locate(r *run, p *place) error {
 	return err
 }
 
-// finder finds the values for one opening of a scan.
+// finder looks up the values of the skipped key part for one opening of a scan.
 type finder struct {
 	*skipCode
 	found int
 	first []value.Value // the parts of the first key that was found, up to and with the skipped part
 }
 
-// find is an eachValue: it seeks the values of part i and adds their keys.
+// find is an eachValue for the skipped key part i: it looks up in the table the values of the part after prefix,
+// and adds the keys with each value to set.
 func (f *finder) find(r *run, set *table.KeySet, prefix []value.Value, i int) error {
 	var in table.KeySet
 	if err := f.seek.addRange(r, &in, prefix, f.among); err != nil {
@@ -407,8 +417,9 @@ func (f *finder) find(r *run, set *table.KeySet, prefix []value.Value, i int) er
 	}
 }
 
-// whole sets p to all keys, with any values of the first parts. p.rests are the spans in which the rest of a key must lie. The rest does not depend
-// on the first parts, so whole computes it from one key, first.
+// whole sets p to one range with all values of the skipped part. p.rests are the spans in which the bytes of a key
+// after that part must lie. These bytes do not depend on the parts before them, so whole computes the spans for one
+// key only: first holds that key's parts up to and including the skipped part.
 func (c *skipCode) whole(r *run, p *place, first []value.Value) error {
 	var all, one table.KeySet
 	err := c.seek.add(r, &all, func(r *run, set *table.KeySet, prefix []value.Value, i int) error {
@@ -438,12 +449,13 @@ func (c *skipCode) whole(r *run, p *place, first []value.Value) error {
 	return nil
 }
 
-// rest returns the bytes after the skipped part, of a key or of the bound of a range.
+// rest returns the bytes after the skipped part of a key. key may also be the bound of a range.
 func (c *skipCode) rest(key []byte) []byte {
 	return key[c.scan.projection.PrefixLen(key, c.part+1):]
 }
 
-// within reports whether the rest of a key lies in one of the spans rests.
+// within reports whether the bytes of a key after the skipped part lie in one of the spans in rests, which is
+// sorted.
 func (c *skipCode) within(key []byte, rests []table.Span) bool {
 	rest := c.rest(key)
 	i := sort.Search(len(rests), func(i int) bool { return bytes.Compare(rest, rests[i].End) < 0 })

@@ -7,13 +7,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// setOp is INTERSECT and EXCEPT. It first counts how often each row occurs in right. The counts decide which rows of left are returned. These come
-// in the order of left.
+// setOp is INTERSECT or EXCEPT. It first counts how often each row occurs in right. The counts decide which rows of
+// left it returns. Those rows come in the order of left.
 type setOp struct {
 	left, right operator
 	rows        *setRows
-	number      int64   // the number of the current row of left
-	putOff      *tagged // rows of left that are decided after the end of left; nil before it
+	number      int64   // the position of the current row in left
+	putOff      *tagged // the result rows that are known only after the end of left, because rows are on disk; nil before
 	out         batch
 }
 
@@ -71,7 +71,8 @@ func (o *setOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// keepPassing keeps the rows of a batch of left that pass now. It drops the others, which fail or are put off.
+// keepPassing keeps those rows of b, a batch of left, that are known to be in the result. It drops the rows that
+// are not in the result, and those that are put off until the end of left.
 func (o *setOp) keepPassing(r *run, b *batch) error {
 	kept := 0
 	for i := range b.n {
@@ -93,17 +94,18 @@ func (o *setOp) keepPassing(r *run, b *batch) error {
 	return nil
 }
 
-// setRows holds the distinct rows of right of a setOp, with their counts. If there are too many for memory, they are moved to partitions on disk,
-// and the rows of left are put off to partitions too. At the end, the partitions are compared one by one.
+// setRows holds the distinct rows of the right input of a setOp and how often each occurs. If they do not fit into
+// memory, setRows moves them to partitions on disk, and writes the rows of left to partitions too. At the end it
+// compares the partitions one by one.
 type setRows struct {
 	node   *plan.SetOp
 	table  *hashTable
 	counts []int64 // how often each row of table is in right
-	passed []bool  // the rows of table that a DISTINCT operation has already returned
+	passed []bool  // the rows of table that a DISTINCT operation has returned already
 	held   held
 
-	right *partitions // rows of table, with their counts and passed; nil while the rows are in memory
-	left  *partitions // put-off rows of left, with their numbers
+	right *partitions // rows of table on disk, with their counts and passed; nil while the rows are in memory
+	left  *partitions // rows of left that were put off, with their positions in left
 }
 
 func newSetRows(n *plan.SetOp) *setRows { return &setRows{node: n, table: newHashTable(n.Types)} }
@@ -120,7 +122,8 @@ func (s *setRows) reset(r *run) {
 	s.right, s.left = nil, nil
 }
 
-// addRight adds a row that occurs count times in right.
+// addRight adds a row that occurs count times in right. passed says that a DISTINCT operation has returned the row
+// already.
 func (s *setRows) addRight(r *run, row []value.Value, count int64, passed bool) error {
 	if s.right != nil {
 		return s.right.add(r, s.table.hashOf(row), row, value.OfInt64(count), value.OfBool(passed))
@@ -134,7 +137,7 @@ func (s *setRows) addRight(r *run, row []value.Value, count int64, passed bool) 
 	return s.makeRoom(r)
 }
 
-// entry returns the entry of a row. It adds the row if it is new.
+// entry returns the number of a row in table. If the row is new, entry adds it, with count 0.
 func (s *setRows) entry(r *run, row []value.Value) (int, error) {
 	entry, isNew := s.table.find(row)
 	if !isNew {
@@ -144,7 +147,8 @@ func (s *setRows) entry(r *run, row []value.Value) (int, error) {
 	return entry, r.memory.keepEntry(&s.held, row)
 }
 
-// makeRoom moves the rows to partitions if they are too many. A single row is not moved, since no partition can be smaller.
+// makeRoom moves the rows to partitions on disk if they take too much memory. It keeps a single row in memory,
+// because no partition can be smaller.
 func (s *setRows) makeRoom(r *run) error {
 	if !r.memory.full(s.held) || s.table.len() == 1 {
 		return nil
@@ -163,7 +167,8 @@ func (s *setRows) makeRoom(r *run) error {
 	return nil
 }
 
-// passes reports whether the next row of left is in the result. If the rows of right are on disk, it puts the row off and returns false.
+// passes reports whether the next row of left is in the result. If the rows of right are on disk, passes cannot
+// know that yet: it writes the row to a partition and returns false. number is the position of the row in left.
 func (s *setRows) passes(r *run, row []value.Value, number int64) (bool, error) {
 	h := s.table.hashOf(row)
 	if s.left != nil {
@@ -190,7 +195,7 @@ func (s *setRows) passes(r *run, row []value.Value, number int64) (bool, error) 
 	return true, s.makeRoom(r)
 }
 
-// finish adds the rows of left that were put off and are in the result to out.
+// finish adds those rows to out that were put off and are in the result.
 func (s *setRows) finish(r *run, out *tagged) error {
 	if s.right == nil {
 		return nil
@@ -211,7 +216,8 @@ func (s *setRows) finish(r *run, out *tagged) error {
 	return nil
 }
 
-// finishPart compares the rows of one partition of left with those of right. Either may be nil.
+// finishPart compares one partition of left with the same partition of right, and adds the result rows to out. left
+// or right is nil if it has no rows in the partition.
 func (s *setRows) finishPart(r *run, right, left *spill.Rows, out *tagged) error {
 	if left == nil {
 		if right != nil {

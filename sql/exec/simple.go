@@ -31,7 +31,7 @@ func (emptyOp) open(*run) error           { return nil }
 func (emptyOp) close() error              { return nil }
 func (emptyOp) next(*run) (*batch, error) { return nil, nil }
 
-// filterOp keeps the rows for which cond is TRUE.
+// filterOp returns the rows of its input for which cond is TRUE.
 type filterOp struct {
 	in     operator
 	cond   *condition
@@ -80,8 +80,8 @@ type computeOp struct {
 	at   int    // index of the next row in rows
 }
 
-// computedBytes limits the large values in a batch of computeOp, in bytes. When the rows of a batch have made this many bytes, computeOp returns
-// the batch.
+// computedBytes is a size in bytes: when the large values of a batch reach it, computeOp returns the batch, full or
+// not.
 const computedBytes = 1 << 20
 
 func (c *compiler) compute(n *plan.Compute, columns bool) (maker, error) {
@@ -140,11 +140,12 @@ func (o *computeOp) next(r *run) (*batch, error) {
 	return &o.out, nil
 }
 
-// limitOp is LIMIT and OFFSET: it skips the first rows and returns some of the others.
+// limitOp is LIMIT and OFFSET: it skips the first rows of its input, and returns no more than a given number of the
+// rows that follow.
 type limitOp struct {
 	in            operator
 	count, offset eval
-	skip, left    int64 // rows still to skip, and rows to return after that; left is -1 for all
+	skip, left    int64 // the number of rows still to skip, and the number still to return after them; left is -1 without a limit
 }
 
 func (c *compiler) limit(n *plan.Limit) (maker, error) {
@@ -204,7 +205,7 @@ func (o *limitOp) next(r *run) (*batch, error) {
 	return nil, nil
 }
 
-// optionalLimit computes a LIMIT. It returns -1 if there is none.
+// optionalLimit computes the number of rows of a LIMIT. It returns -1 if f is nil.
 func optionalLimit(r *run, f eval) (int64, error) {
 	if f == nil {
 		return -1, nil
@@ -212,7 +213,7 @@ func optionalLimit(r *run, f eval) (int64, error) {
 	return rowLimit(r, f, "LIMIT")
 }
 
-// rowLimit computes a LIMIT or OFFSET.
+// rowLimit computes the number of rows of a LIMIT or OFFSET clause. NULL and negative numbers are errors.
 func rowLimit(r *run, f eval, clause string) (int64, error) {
 	v, err := f(r, nil)
 	if err != nil {

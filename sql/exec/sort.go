@@ -17,13 +17,13 @@ import (
 type ordering struct {
 	keys  []tree.SortKey
 	evals []eval
-	// computed tells for each key whether it is computed; see isComputed.
+	// computed tells, for each key, whether it is more than a column of the row (see isComputed).
 	computed []bool
 	types    []*value.Type
 	tags     []collation
 }
 
-// collation tells how the strings of a key are compared. The zero value compares by code point.
+// collation tells how the strings of a sort key are compared. The zero value compares them by code point.
 type collation struct {
 	tag     language.Tag
 	options []collate.Option
@@ -48,7 +48,8 @@ func (c *compiler) ordering(keys []tree.SortKey) (*ordering, error) {
 	return o, nil
 }
 
-// collationOf parses the name of a collation, such as 'und:ci'. It is a locale, with ci to ignore case
+// collationOf parses the name of a collation: a locale, which may be followed by an attribute such as ci, which
+// ignores case. An example is 'und:ci'
 // (https://cloud.google.com/spanner/docs/reference/standard-sql/collation-concepts).
 func collationOf(name string) (collation, error) {
 	if name == "" || name == "binary" || name == "unicode" {
@@ -75,7 +76,7 @@ func collationOf(name string) (collation, error) {
 	return c, nil
 }
 
-// comparer compares the sort keys of rows. Only one goroutine may use it, since collators have buffers.
+// comparer compares the sort keys of rows. Only one goroutine may use it, since its collators have buffers.
 type comparer struct {
 	*ordering
 	collators []*collate.Collator
@@ -161,7 +162,7 @@ func (c *compiler) sort(n *plan.Sort) (maker, error) {
 	}, nil
 }
 
-// sortCode is a compiled Sort without its input.
+// sortCode is a compiled plan.Sort without its input.
 type sortCode struct {
 	order *ordering
 	limit eval
@@ -212,8 +213,9 @@ func (o *sortOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// minorSortOp sorts an input that is sorted by the first keys already. It collects the rows that are equal by these keys, sorts them by the others,
-// and returns them before it reads on. So a limit ends the reading early.
+// minorSortOp sorts an input that is sorted by its first keys already. It collects rows that are equal by these
+// keys, sorts them by the other keys, and returns them before it reads further rows. So with a limit it need not
+// read the whole input.
 type minorSortOp struct {
 	in     operator
 	limit  eval
@@ -223,7 +225,7 @@ type minorSortOp struct {
 
 	from *batch // the current batch of in
 	at   int    // index of the next row in from
-	left int64  // how many more rows are wanted, -1 for all
+	left int64  // the number of rows that the limit still allows; -1 without a limit
 	full bool   // sorter holds all rows that are equal by the first keys, sorted
 	done bool   // in has no more rows
 
@@ -298,7 +300,8 @@ func (o *minorSortOp) clear(r *run) {
 	o.sorter.at, o.sorter.last, o.sorter.limit = 0, nil, o.left
 }
 
-// collect fills the sorter with the next rows that are equal by the first keys. It returns false if there are no more rows.
+// collect fills the sorter with the next rows that are equal by the first keys. It returns false if the input has
+// no more rows.
 func (o *minorSortOp) collect(r *run) (bool, error) {
 	o.first = o.first[:0]
 	for !o.done {
@@ -341,23 +344,23 @@ func (o *minorSortOp) equal(a, b []value.Value) bool {
 	return true
 }
 
-// sorter sorts rows by their sort keys. Rows that compare equal keep their order. If the rows do not fit into memory, it writes sorted lists to
-// disk and merges them at the end.
+// sorter sorts rows by their sort keys. Rows with equal sort keys stay in the order in which they were added. If
+// the rows do not fit into memory, sorter writes sorted lists to disk and merges them at the end.
 type sorter struct {
 	*comparer
-	types      []*value.Type // the types of a row, followed by those of its keys
+	types      []*value.Type // the types of the columns of a row, followed by those of its sort keys
 	width      int           // the number of columns of a row
 	rows, keys []value.Value
 	order      []int32
-	limit      int64 // how many rows are wanted, -1 for all
-	// last are the keys of the last of the first limit rows so far. A further row that does not come before it is not wanted. last is nil while
-	// that is not known.
+	limit      int64 // the greatest number of rows to return; -1 without a limit
+	// last holds the sort keys of row number limit in the order of the rows added so far. A further row that does
+	// not come before these keys is dropped. last is nil while it is not known.
 	last []value.Value
 	held held
 
 	runs   []*spill.Rows
 	merged *merge // nil if all rows are in memory
-	at     int64  // how many rows have been read
+	at     int64  // the number of rows that nextRow has returned
 }
 
 // newSorter returns a sorter for rows with columns of these types.
@@ -365,7 +368,7 @@ func newSorter(order *ordering, types []*value.Type) sorter {
 	return sorter{comparer: order.comparer(), types: slices.Concat(types, order.types), width: len(types), limit: -1}
 }
 
-// reset empties the sorter.
+// reset removes all rows and sets the limit, -1 for none.
 func (s *sorter) reset(r *run, limit int64) {
 	r.memory.release(&s.held)
 	free(s.runs)
@@ -399,13 +402,14 @@ func (s *sorter) addWith(r *run, row, keys []value.Value) error {
 	return s.addKeyed(r, row, besideRow(keys, s.computed))
 }
 
-// tooLate reports whether a row with these keys is certainly not among the first limit rows.
+// tooLate reports whether a row with these sort keys is certainly not among the first limit rows.
 func (s *sorter) tooLate(keys []value.Value) bool {
 	return s.last != nil && s.compare(keys, s.last) >= 0
 }
 
-// addKeyed adds a row. Its keys are the last values of s.keys, and take keyBytes bytes beside the row. If there are far more rows than limit, addKeyed
-// drops the last of them. It spills if the rows take too much memory.
+// addKeyed adds a row whose sort keys are the last values of s.keys. The keys take keyBytes bytes of memory beside
+// the row. If there are far more rows than limit, addKeyed drops those that come after the first limit rows. If the
+// rows take too much memory, it spills them.
 func (s *sorter) addKeyed(r *run, row []value.Value, keyBytes int64) error {
 	if err := s.keep(r, row, keyBytes); err != nil {
 		return err
@@ -421,20 +425,21 @@ func (s *sorter) addKeyed(r *run, row []value.Value, keyBytes int64) error {
 	return s.makeRoom(r)
 }
 
-// add adds a row with its keys. The row stays in memory until makeRoom is called.
+// add adds a row with its sort keys. The row stays in memory until the caller calls makeRoom.
 func (s *sorter) add(r *run, row, keys []value.Value) error {
 	s.keys = append(s.keys, keys...)
 	return s.keep(r, row, rowBytes(keys))
 }
 
-// keep adds a row to those in memory. Its keys are the last values of s.keys, and take keyBytes bytes beside the row.
+// keep adds a row to the rows in memory. The row's sort keys are the last values of s.keys, and take keyBytes bytes
+// of memory beside the row.
 func (s *sorter) keep(r *run, row []value.Value, keyBytes int64) error {
 	s.rows = append(s.rows, row...)
 	s.order = append(s.order, int32(len(s.order)))
 	return r.memory.keepBytes(&s.held, rowOverhead+rowBytes(row)+keyBytes)
 }
 
-// makeRoom spills the rows in memory if they take too much.
+// makeRoom spills the rows if they take too much memory.
 func (s *sorter) makeRoom(r *run) error {
 	if !r.memory.full(s.held) {
 		return nil
@@ -447,7 +452,7 @@ func (s *sorter) row(i int) []value.Value {
 	return s.rows[at : at+s.width]
 }
 
-// keysOf returns the keys of row(i).
+// keysOf returns the sort keys of the row that row(i) returns.
 func (s *sorter) keysOf(i int) []value.Value {
 	n := len(s.comparer.keys)
 	at := int(s.order[i]) * n
@@ -465,7 +470,7 @@ func (s *sorter) sort() {
 	})
 }
 
-// cut keeps the first limit rows in order, and drops the others.
+// cut keeps the first limit rows of the sorted rows, and drops all others.
 func (s *sorter) cut() {
 	if s.limit < 0 || int64(len(s.order)) <= s.limit {
 		return
@@ -503,7 +508,7 @@ func (s *sorter) spill(r *run) error {
 	return nil
 }
 
-// empty drops the rows in memory.
+// empty removes the rows in memory. Lists on disk stay.
 func (s *sorter) empty(r *run) {
 	clear(s.rows)
 	clear(s.keys)
@@ -511,7 +516,7 @@ func (s *sorter) empty(r *run) {
 	r.memory.release(&s.held)
 }
 
-// finish must be called after the last row is added. nextRow then returns the rows in order.
+// finish sorts the rows. It must be called after the last row is added; nextRow then returns the rows in order.
 func (s *sorter) finish(r *run) error {
 	if len(s.runs) == 0 {
 		s.sort()

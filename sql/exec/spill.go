@@ -7,11 +7,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Operators keep their rows in memory until the run has more than its share. Then they move rows to a temporary file (package spill). Spilling
-// changes neither the rows nor their order: a client that resumes a stream makes the server run the statement again, and must get the same rows. So
-// rows that are computed out of order (partition by partition) carry a tag, the number of the input row that they come from, and are merged by tag.
+// Operators keep their rows in memory until the run keeps more bytes than it may. Then they move rows to a
+// temporary file (package spill). Spilling must change neither the rows nor their order: a client that resumes a
+// stream makes the server run the statement again, and must get the same rows. So rows that are computed out of
+// order (partition by partition) carry a tag, the position of the input row from which they were computed, and are
+// merged by tag.
 
-// newList begins a list of rows on disk.
+// newList begins a list of rows on disk. It creates the run's temporary file if there is none yet.
 func (r *run) newList(types []*value.Type) (*spill.Writer, error) {
 	if r.file == nil {
 		f, err := r.env.Spill.Create(r.check)
@@ -23,7 +25,7 @@ func (r *run) newList(types []*value.Type) (*spill.Writer, error) {
 	return r.file.NewWriter(types), nil
 }
 
-// end gives back the memory that the run keeps and deletes its temporary file.
+// end gives back the memory that was charged to the run, and deletes the run's temporary file.
 func (r *run) end() error {
 	r.memory.end()
 	if r.file == nil {
@@ -35,7 +37,7 @@ func (r *run) end() error {
 	return err
 }
 
-// spilled returns how much the run has spilled so far.
+// spilled returns the rows and bytes that the run has written to its temporary file so far.
 func (r *run) spilled() spill.Written {
 	if r.file == nil {
 		return r.stats.Spilled
@@ -48,7 +50,7 @@ func withTag(types []*value.Type) []*value.Type {
 	return append(types[:len(types):len(types)], value.Int64Type)
 }
 
-// compareTags compares rows by their tags.
+// compareTags compares two rows by their tags, which are their last values.
 func compareTags(a, b []value.Value) int {
 	last := len(a) - 1
 	return cmp.Compare(a[last].AsInt64(), b[last].AsInt64())
@@ -60,7 +62,7 @@ func free(lists []*spill.Rows) {
 	}
 }
 
-// readLast reads a list for the last time and frees it. It reads each row into row and calls f.
+// readLast reads a list for the last time, and frees it. It reads each row into row and then calls f.
 func readLast(list *spill.Rows, row []value.Value, f func() error) error {
 	reader := list.ReadLast()
 	defer reader.Close()
@@ -75,17 +77,18 @@ func readLast(list *spill.Rows, row []value.Value, f func() error) error {
 	}
 }
 
-// rowList keeps rows in the order in which they are added. They are in memory, or on disk if they are too many. They may be read several times.
+// rowList keeps rows in the order in which they are added. The rows are in memory, or all on disk if they take too
+// much memory. They can be read several times.
 type rowList struct {
 	types  []*value.Type
-	rows   []value.Value // flat
-	n      int           // rows in memory
+	rows   []value.Value // the rows in memory, one after the other
+	n      int           // the number of rows in memory
 	held   held
 	writer *spill.Writer // not nil if the rows are on disk
 	disk   *spill.Rows   // nil before finish, and if the rows are in memory
 }
 
-// reset empties the list.
+// reset removes all rows of the list.
 func (l *rowList) reset(r *run) {
 	if l.disk != nil {
 		l.disk.Free()
@@ -108,7 +111,7 @@ func (l *rowList) add(r *run, row []value.Value) error {
 	return l.spill(r)
 }
 
-// spill moves the rows to disk.
+// spill moves the rows in memory to disk.
 func (l *rowList) spill(r *run) (err error) {
 	if l.writer, err = r.newList(l.types); err != nil {
 		return err
@@ -124,7 +127,7 @@ func (l *rowList) spill(r *run) (err error) {
 	return nil
 }
 
-// finish must be called after the last add and before read.
+// finish ends the list: no row may be added afterwards. The caller must call finish before it calls read.
 func (l *rowList) finish() (err error) {
 	if l.writer != nil {
 		l.disk, err = l.writer.Finish()
@@ -132,7 +135,7 @@ func (l *rowList) finish() (err error) {
 	return err
 }
 
-// read returns a reader at the beginning of the list.
+// read returns a reader that begins with the first row of the list.
 func (l *rowList) read() rowReader {
 	reader := rowReader{list: l}
 	if l.disk != nil {
@@ -144,7 +147,7 @@ func (l *rowList) read() rowReader {
 // rowReader reads a rowList.
 type rowReader struct {
 	list *rowList
-	at   int // how many rows in memory have been read
+	at   int // the number of rows in memory that were read
 	disk *spill.Reader
 	row  []value.Value
 }
@@ -163,7 +166,7 @@ func (t *rowReader) nextRow() (row []value.Value, ok bool, err error) {
 	return t.list.rows[(t.at-1)*w : t.at*w], true, nil
 }
 
-// fill adds the next rows to b until it is full or there are no more.
+// fill adds the next rows to b, until b is full or the list ends.
 func (t *rowReader) fill(b *batch) error {
 	if t.disk == nil {
 		w := len(t.list.types)
@@ -183,21 +186,22 @@ func (t *rowReader) fill(b *batch) error {
 	return nil
 }
 
-// The first partitionBits bits of a key's hash choose the partition of a row. Each partition takes spill.BlockSize bytes of memory while it is
-// written.
+// Rows are divided into partitionCount partitions: the first partitionBits bits of the hash of a row's key choose
+// the partition. Each partition takes spill.BlockSize bytes of memory while it is written.
 const (
 	partitionBits  = 4
 	partitionCount = 1 << partitionBits
 )
 
-// partitions divides rows on disk by hashes of their keys. Rows with equal keys are in the same partition, in the order in which they were added.
+// partitions divides rows by the hashes of their keys and writes them to disk. Rows with equal keys are in the same
+// partition, in the order in which they were added.
 type partitions struct {
 	types   []*value.Type
 	writers [partitionCount]*spill.Writer // nil if the partition has no rows
 	held    held
 }
 
-// add adds a row whose key has this hash. The row is the values of row, followed by more.
+// add adds a row (the values of row, followed by more) to the partition for the hash of the row's key.
 func (p *partitions) add(r *run, hash uint64, row []value.Value, more ...value.Value) error {
 	w := &p.writers[hash>>(64-partitionBits)]
 	if *w == nil {
@@ -212,7 +216,7 @@ func (p *partitions) add(r *run, hash uint64, row []value.Value, more ...value.V
 	return (*w).Append(row, more...)
 }
 
-// finish returns the lists of the partitions, nil for one without rows. No row may be added afterwards.
+// finish returns one list for each partition, nil for a partition without rows. No row may be added afterwards.
 func (p *partitions) finish(r *run) (lists [partitionCount]*spill.Rows, err error) {
 	for i, w := range p.writers {
 		if w == nil {
@@ -227,7 +231,7 @@ func (p *partitions) finish(r *run) (lists [partitionCount]*spill.Rows, err erro
 	return lists, nil
 }
 
-// drop frees the rows of partitions that are not finished.
+// drop frees all rows. It is for partitions for which finish was not called.
 func (p *partitions) drop(r *run) {
 	for i, w := range p.writers {
 		if w != nil {
@@ -238,7 +242,8 @@ func (p *partitions) drop(r *run) {
 	r.memory.release(&p.held)
 }
 
-// tagged collects rows that are computed partition by partition. Each row has a number, its tag. The rows are read in the order of their tags.
+// tagged collects rows that are computed partition by partition. Each row has a tag, an integer, and nextRow
+// returns the rows in the order of their tags.
 type tagged struct {
 	types  []*value.Type // the last is the tag
 	writer *spill.Writer
@@ -247,10 +252,10 @@ type tagged struct {
 	merged *merge
 }
 
-// newTagged returns an empty tagged for rows with columns of these types.
+// newTagged returns a tagged without rows, for rows with columns of these types.
 func newTagged(types []*value.Type) *tagged { return &tagged{types: withTag(types)} }
 
-// begin begins a list. Within a list, rows must be added by ascending tag.
+// begin begins a list. Within a list, the caller must add rows in ascending order of their tags.
 func (t *tagged) begin(r *run) (err error) {
 	t.writer, err = r.newList(t.types)
 	return err
@@ -270,7 +275,7 @@ func (t *tagged) end() error {
 	return err
 }
 
-// finish merges the lists. nextRow then returns the rows, and none may be added.
+// finish merges the lists, so that nextRow can return the rows. No row may be added afterwards.
 func (t *tagged) finish(r *run) (err error) {
 	lists, others := t.lists, t.others
 	t.lists, t.others = nil, nil
@@ -281,7 +286,7 @@ func (t *tagged) finish(r *run) (err error) {
 // nextRow returns the next row, with its tag as the last value. The row is valid until the next call.
 func (t *tagged) nextRow() (row []value.Value, ok bool, err error) { return t.merged.nextRow() }
 
-// close frees the rows. t may be nil.
+// close frees all rows. t can be nil.
 func (t *tagged) close(r *run) {
 	if t == nil {
 		return

@@ -24,7 +24,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// spillingQueries has a query for each operator that can spill, and for each way in which it does. @n is an array of numbers, @s a text.
+// spillingQueries has at least one query for each operator that can spill, and for each way in which the operator
+// spills. @n is an array of integers, and @s a string.
 var spillingQueries = map[string]string{
 	"sort":              "SELECT x, MOD(x, 7) FROM UNNEST(@n) x ORDER BY MOD(x, 7)",
 	"sort with limit":   "SELECT x FROM UNNEST(@n) x ORDER BY MOD(x, 7) DESC LIMIT 1000",
@@ -57,10 +58,11 @@ var spillingQueries = map[string]string{
 	"all at once":       "WITH w AS (SELECT DISTINCT MOD(x, 900) AS m FROM UNNEST(@n) x) SELECT a.m, COUNT(DISTINCT b.m) FROM w a JOIN@{JOIN_METHOD=HASH_JOIN} w b ON MOD(a.m, 100) = MOD(b.m, 100) GROUP BY 1 ORDER BY 2, 1 DESC",
 }
 
-// spillingRows is the number of elements of @n.
+// spillingRows is the number of elements of the array parameter @n of spillingQueries.
 const spillingRows = 1000
 
-// spillingProgram compiles one of spillingQueries and returns all that a run needs.
+// spillingProgram plans and compiles one of spillingQueries. It also returns the environment for a run, with the
+// parameters.
 func (db *testDB) spillingProgram(t *testing.T, sql string) (*plan.Plan, *exec.Program, exec.Env) {
 	t.Helper()
 	p, err := db.plan(sql, map[string]*value.Type{"n": value.ArrayOf(value.Int64Type)})
@@ -78,7 +80,7 @@ func (db *testDB) spillingProgram(t *testing.T, sql string) (*plan.Plan, *exec.P
 	return p, program, exec.Env{Functions: db.functions(), Params: []value.Value{value.OfArray(list)}[:len(p.Params)]}
 }
 
-// collect runs a program to its end.
+// collect runs a program to its end. It returns the rows as text, and the statistics of the run.
 func (db *testDB) collect(ctx context.Context, p *plan.Plan, program *exec.Program, env exec.Env) (lines []string, stats exec.Stats, err error) {
 	err = db.read(func(view table.View) error {
 		env.View = view
@@ -103,7 +105,8 @@ func (db *testDB) collect(ctx context.Context, p *plan.Plan, program *exec.Progr
 	return lines, stats, err
 }
 
-// TestSpilled compares the rows of each query and their order with those of a run that keeps all rows in memory.
+// TestSpilled runs each query in memory and with so little memory that it spills. The rows and their order must be
+// the same.
 func TestSpilled(t *testing.T) {
 	db := newTestDB(t)
 	for name, sql := range spillingQueries {
@@ -134,7 +137,8 @@ func TestSpilled(t *testing.T) {
 	}
 }
 
-// TestSpilledAgain checks operators that have spilled and are opened again, for each row of an enclosing query.
+// TestSpilledAgain runs subqueries that spill and are opened again for each row of an enclosing query. The rows
+// must be the same as without spilling.
 func TestSpilledAgain(t *testing.T) {
 	db := newTestDB(t)
 	for _, sql := range []string{
@@ -156,7 +160,7 @@ func TestSpilledAgain(t *testing.T) {
 	}
 }
 
-// TestRandomSpilled compares random queries with and without spilling.
+// TestRandomSpilled runs random queries with and without spilling. The rows and their order must be the same.
 func TestRandomSpilled(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
@@ -171,7 +175,7 @@ func TestRandomSpilled(t *testing.T) {
 	}
 }
 
-// keeping returns a random query whose operators keep rows.
+// keeping returns a random query with an operator that keeps rows in memory, so that it can spill.
 func (g generator) keeping() string {
 	from := g.pick("T t", "U t", "T t JOIN T x ON t.L = x.L", "T t, U u")
 	column := func() string { return "t." + g.pick("A", "B", "S", "N") }
@@ -200,8 +204,8 @@ func (g generator) keeping() string {
 	return fmt.Sprintf("SELECT t.A, t.B, u.A, u.B, u.C FROM T t %s@{JOIN_METHOD=HASH_JOIN} U u ON t.%s = u.%s%s", g.pick("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"), c, c, also)
 }
 
-// TestSpillCancelled cancels each query after 1, 8, 64, ... checks, until it is no longer cut off. The query must end with the context's error and
-// close its file.
+// TestSpillCancelled runs each query with a context that ends after 1, 8, 64, ... checks, until the query ends
+// before that. A cancelled query must return the error of the context and close its file.
 func TestSpillCancelled(t *testing.T) {
 	db := newTestDB(t)
 	for name, sql := range spillingQueries {
@@ -223,7 +227,7 @@ func TestSpillCancelled(t *testing.T) {
 	}
 }
 
-// endingContext is a context that ends after left calls of Err.
+// endingContext is a context that is cancelled after left calls of its method Err.
 type endingContext struct {
 	context.Context
 	left int64
@@ -236,8 +240,9 @@ func (c *endingContext) Err() error {
 	return nil
 }
 
-// TestSpillFails makes each call of the file system fail in turn. The statement must fail, with RESOURCE_EXHAUSTED if the disk is full, and leave
-// no file open.
+// TestSpillFails makes call number 1, 6, 31, ... of the file system fail as if the disk were full. If the statement
+// fails then, its error must be RESOURCE_EXHAUSTED. The statement must leave no file open and no bytes of the disk
+// claimed.
 func TestSpillFails(t *testing.T) {
 	db := newTestDB(t)
 	var calls, failing atomic.Int64
@@ -261,7 +266,8 @@ func TestSpillFails(t *testing.T) {
 			if calls.Load() < at {
 				break
 			}
-			// Removing the name of an open file may fail. The file is then removed when it is closed.
+			// A statement may succeed: if removing the name of an open file fails, the file is removed when it is
+			// closed.
 			if err != nil && usererror.CodeOf(err) != codes.ResourceExhausted {
 				t.Errorf("%s, call %d fails: %v", name, at, err)
 			}
@@ -272,8 +278,9 @@ func TestSpillFails(t *testing.T) {
 	}
 }
 
-// TestSpillByAccount checks that a run spills when its account refuses more memory, because of the statement's own limit or because others have
-// taken the budget. The run must give back all that it was charged.
+// TestSpillByAccount checks that a run spills when its account refuses more memory, either because of the
+// statement's own limit or because other accounts have taken the budget. The run must give back all that it was
+// charged.
 func TestSpillByAccount(t *testing.T) {
 	const sql = "SELECT COUNT(*), SUM(a.x) FROM (SELECT DISTINCT x FROM UNNEST(GENERATE_ARRAY(1, 60000)) x) a JOIN@{JOIN_METHOD=HASH_JOIN} UNNEST(GENERATE_ARRAY(1, 60000)) b ON a.x = b"
 	db := newTestDB(t)
@@ -307,7 +314,8 @@ func TestSpillByAccount(t *testing.T) {
 	}
 }
 
-// TestAccountRefuses checks that a statement fails if its account refuses memory for rows that cannot be spilled, and that nothing stays charged.
+// TestAccountRefuses checks that a statement fails if its account refuses memory for values that cannot be spilled.
+// Nothing may stay charged afterwards.
 func TestAccountRefuses(t *testing.T) {
 	db := newTestDB(t)
 	p, program, env := db.spillingProgram(t, "SELECT ARRAY_LENGTH(ARRAY_AGG(x)) FROM UNNEST(GENERATE_ARRAY(1, 200000)) x")
@@ -319,7 +327,8 @@ func TestAccountRefuses(t *testing.T) {
 	}
 }
 
-// TestOverdraftIsShared checks that a statement that must spill fails if other spilling statements have taken the whole shared overdraft.
+// TestOverdraftIsShared checks that a statement that needs to spill fails if other spilling statements have taken
+// all of the overdraft that they share.
 func TestOverdraftIsShared(t *testing.T) {
 	db := newTestDB(t)
 	p, program, env := db.spillingProgram(t, "SELECT x FROM UNNEST(GENERATE_ARRAY(1, 60000)) x ORDER BY MOD(x, 7)")
@@ -333,7 +342,8 @@ func TestOverdraftIsShared(t *testing.T) {
 	}
 }
 
-// TestSpilledDML changes more rows than fit into memory.
+// TestSpilledDML runs DML that changes more rows than fit into memory. The results must be the same as with enough
+// memory.
 func TestSpilledDML(t *testing.T) {
 	script := "INSERT INTO U (A, B, C, S) SELECT A, B, 100, S FROM T WHERE B IS NOT NULL THEN RETURN A, B;\n" +
 		"UPDATE T SET N = A * 10, S = NULL WHERE A > 1 THEN RETURN A, N;\n" +
@@ -356,7 +366,8 @@ func TestSpilledDML(t *testing.T) {
 	}
 }
 
-// TestSpillProfile checks that a profile shows for each operator how much the operator itself has spilled.
+// TestSpillProfile checks that a profile shows for each operator what the operator itself has spilled, without its
+// inputs.
 func TestSpillProfile(t *testing.T) {
 	db := newTestDB(t)
 	p, program, env := db.spillingProgram(t, spillingQueries["sort"])
@@ -380,7 +391,8 @@ func TestSpillProfile(t *testing.T) {
 	}
 }
 
-// countingFS is a file system in memory that counts its open files. It keeps written bytes by their offset, since files have holes.
+// countingFS is a file system in memory that counts the files that are open, and the files that were ever opened. A
+// file keeps written bytes by their offset, because spill files have holes.
 type countingFS struct {
 	vfs.FS
 	open, opened atomic.Int64

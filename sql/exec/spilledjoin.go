@@ -6,32 +6,34 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// spilledJoin is a hash join whose build side does not fit into memory (a Grace hash join). It divides both sides into partitions by their keys.
-// For each partition it puts the rows of build in a hash table, and looks up the rows of probe there. A partition that is still too large is
-// divided again by another hash. If all its rows of build have the same key, it cannot be divided, and nestedJoin compares each row of probe with
-// all of them. That is no more work than the join has rows.
+// spilledJoin is a hash join whose build side does not fit into memory (a Grace hash join). It divides both sides
+// into partitions by the hash of the join key. For each partition, it puts the rows of build in a hash table and
+// looks up the rows of probe in the table. A partition that is still too large is divided again by another hash. A
+// partition whose rows of build all have the same key cannot be divided, so nestedJoin compares each row of probe
+// with all of its rows. That takes no more comparisons than the join has rows.
 //
-// The rows come out in the order of probe: their tags are the numbers of the rows of probe. The rows of build that a full join returns without a
-// match come last, in the order of build.
+// The rows come out in the order of probe: their tags are the positions of the rows of probe. A full join also
+// returns the rows of build without a match. They come last, in the order of build.
 type spilledJoin struct {
 	op    *hashJoinOp
 	keys  hasher
-	parts *partitions // rows of build with their numbers, until all are added
+	parts *partitions // rows of build with their positions in build; used until all rows are added
 	build [partitionCount]*spill.Rows
 	count int64   // the number of rows of build
-	loose rowList // rows of build with NULL or NaN in the key, for a full join
-	out   *tagged // the rows of the join
-	begun bool    // out is filled for the rows of probe
+	loose rowList // rows of build whose key contains NULL or NaN; only for a full join
+	out   *tagged // the result rows of the join
+	begun bool    // out holds the result rows for the current opening
 }
 
-// The tag of a row of build that matches no row of probe is unmatchedTag plus its number. Rows of build with NULL or NaN in the key are numbered
-// from looseTag. Both are larger than the number of any row of probe.
+// The tag of a row of build that matches no row of probe is unmatchedTag plus the row's position in build. Rows of
+// build whose key contains NULL or NaN are numbered from looseTag. All these tags are larger than the positions of
+// rows of probe, so these rows come last.
 const (
 	unmatchedTag = 1 << 61
 	looseTag     = 1 << 62
 )
 
-// spill moves the rows of build from the table to partitions.
+// spill moves the rows of build from the table to partitions on disk.
 func (o *hashJoinOp) spill(r *run) (*spilledJoin, error) {
 	s := &spilledJoin{op: o, keys: newHasher(o.keyTypes), parts: &partitions{types: withTag(o.rightTypes)}}
 	s.loose.types = o.rightTypes
@@ -51,7 +53,8 @@ func (o *hashJoinOp) spill(r *run) (*spilledJoin, error) {
 	return s, nil
 }
 
-// keep adds a row of build to a partition. Its key is op.key. If the key contains NULL or NaN (whole is false), the row goes to loose.
+// keep adds a row of build, whose key is in op.key, to a partition. If the key contains NULL or NaN (whole is
+// false), keep adds the row to loose instead.
 func (s *spilledJoin) keep(r *run, row []value.Value, whole bool) error {
 	if !whole {
 		return s.loose.add(r, row)
@@ -60,7 +63,7 @@ func (s *spilledJoin) keep(r *run, row []value.Value, whole bool) error {
 	return s.parts.add(r, s.keys.hashOf(s.op.key), row, value.OfInt64(s.count))
 }
 
-// free frees the rows. s may be nil.
+// free frees all rows on disk. s can be nil.
 func (s *spilledJoin) free(r *run) {
 	if s == nil {
 		return
@@ -74,7 +77,7 @@ func (s *spilledJoin) free(r *run) {
 	s.out.close(r)
 }
 
-// fill adds the next rows of the join to b.
+// fill adds the next result rows of the join to b, until b is full or no row is left.
 func (s *spilledJoin) fill(r *run, b *batch) error {
 	if !s.begun {
 		if err := s.join(r); err != nil {
@@ -85,7 +88,7 @@ func (s *spilledJoin) fill(r *run, b *batch) error {
 	return b.fill(s.out.nextRow)
 }
 
-// join computes all rows of the join into out.
+// join computes all result rows of the join into out.
 func (s *spilledJoin) join(r *run) error {
 	o := s.op
 	s.out.close(r)
@@ -108,7 +111,8 @@ func (s *spilledJoin) join(r *run) error {
 	return s.out.finish(r)
 }
 
-// partProbe divides the rows of probe into partitions. A row whose key contains NULL or NaN matches nothing, so its result is added to out at once.
+// partProbe divides the rows of probe into partitions. A row whose key contains NULL or NaN matches nothing, so
+// partProbe adds its result row, if any, to out at once.
 func (s *spilledJoin) partProbe(r *run) (lists [partitionCount]*spill.Rows, err error) {
 	o := s.op
 	parts := &partitions{types: withTag(o.leftTypes)}
@@ -139,8 +143,9 @@ func (s *spilledJoin) partProbe(r *run) (lists [partitionCount]*spill.Rows, err 
 	return parts.finish(r)
 }
 
-// alone returns the row that a row of probe makes in addition to its matches, nil if it makes none. See hashJoinOp.finish. The row is valid until
-// the next call of alone or join.
+// alone returns the row that a row of probe adds to the result beside its joined rows: NULLs for build in a left or
+// full join without a match, the row itself in a semi join with a match or an anti join without one. It returns nil
+// if there is none. hit says whether the row has matched. The result is valid until the next call of alone or join.
 func (o *hashJoinOp) alone(row []value.Value, hit bool) []value.Value {
 	switch o.node.Kind {
 	case plan.SemiJoin, plan.AntiJoin:
@@ -155,7 +160,8 @@ func (o *hashJoinOp) alone(row []value.Value, hit bool) []value.Value {
 	return nil
 }
 
-// addLoose adds the rows of build whose key contains NULL or NaN, with NULLs for probe. Only a full join has kept such rows.
+// addLoose adds the rows of build whose key contains NULL or NaN to out, with NULLs for probe. Only a full join has
+// kept such rows.
 func (s *spilledJoin) addLoose(r *run) error {
 	if err := s.out.begin(r); err != nil {
 		return err
@@ -175,13 +181,13 @@ func (s *spilledJoin) addLoose(r *run) error {
 	}
 }
 
-// joinPart is a partition of both sides. Either may be nil.
+// joinPart is one partition of both sides of a spilled join. If a side has no rows in the partition, it is nil.
 type joinPart struct {
 	build, probe *spill.Rows
-	last         bool // build is not needed for another opening of the join, and may be freed
+	last         bool // build is not needed for a later opening of the join, and may be freed
 }
 
-// free frees the rows of both sides.
+// free frees the rows of probe, and those of build if no later opening needs them.
 func (p *joinPart) free() {
 	if p.probe != nil {
 		p.probe.Free()
@@ -191,7 +197,7 @@ func (p *joinPart) free() {
 	}
 }
 
-// joinPart adds the joined rows of a partition to out, and frees the partition.
+// joinPart adds the result rows of a partition to out, and frees the partition.
 func (s *spilledJoin) joinPart(r *run, p joinPart) error {
 	if p.probe == nil && (p.build == nil || s.op.node.Kind != plan.FullJoin) {
 		p.free()
@@ -212,7 +218,8 @@ func (s *spilledJoin) joinPart(r *run, p joinPart) error {
 	return s.split(r, p)
 }
 
-// split joins a partition that does not fit into memory.
+// split joins a partition that does not fit into memory: it divides the partition again, or leaves it to a
+// nestedJoin if all rows of build have the same key.
 func (s *spilledJoin) split(r *run, p joinPart) error {
 	o := s.op
 	hash := newHasher(o.keyTypes)
@@ -242,7 +249,8 @@ func (s *spilledJoin) split(r *run, p joinPart) error {
 	return nil
 }
 
-// partAgain divides the rows of a list into partitions by another hash. same reports whether all rows have the same key.
+// partAgain divides the rows of a list into partitions by another hash of their keys. same reports whether all rows
+// have the same key.
 func (s *spilledJoin) partAgain(r *run, hash *hasher, list *spill.Rows, types []*value.Type, keys []eval) (lists [partitionCount]*spill.Rows, same bool, err error) {
 	same = true
 	if list == nil {
@@ -275,7 +283,8 @@ func (s *spilledJoin) partAgain(r *run, hash *hasher, list *spill.Rows, types []
 	return lists, same, err
 }
 
-// lookUp looks up the rows of a partition of probe in a table, and adds the joined rows to out.
+// lookUp joins a partition: it looks up the join key of each row of probe in the table t, and adds the result rows
+// to out.
 func (s *spilledJoin) lookUp(r *run, t *joinTable, probe *spill.Rows) error {
 	if err := s.out.begin(r); err != nil {
 		return err
@@ -331,7 +340,7 @@ func (s *spilledJoin) lookUpRow(r *run, t *joinTable, row []value.Value, tag int
 	return nil
 }
 
-// joinTable is a hash table of the rows of build in one partition.
+// joinTable is a hash table of the rows of build of one partition.
 type joinTable struct {
 	*hashJoinOp
 	table   *hashTable
@@ -346,7 +355,7 @@ func (t *joinTable) row(i int) []value.Value {
 	return t.rows[i*w : (i+1)*w]
 }
 
-// load puts the rows of a list in the table. fits is false if they do not fit into memory.
+// load puts the rows of a list in the table. fits is false if the rows do not fit into memory.
 func (t *joinTable) load(r *run, list *spill.Rows) (fits bool, err error) {
 	t.table = newHashTable(t.keyTypes)
 	if list == nil {
@@ -379,22 +388,23 @@ func (t *joinTable) release(r *run) {
 	t.table, t.rows, t.numbers, t.matched = nil, nil, nil, nil
 }
 
-// nestedJoin joins a partition whose rows of build all have the same key and do not fit into memory. It reads all rows of build for each row of
-// probe. It computes its rows as they are read, because the disk may not have room for so many.
+// nestedJoin joins a partition whose rows of build all have the same key and do not fit into memory. It reads all
+// rows of build for each row of probe. It computes a result row only when it is read, because the disk might not
+// have space for so many rows.
 type nestedJoin struct {
 	op   *hashJoinOp
 	run  *run
 	part joinPart
 
 	probe   *spill.Reader
-	left    []value.Value // the current row of probe, and its tag
+	left    []value.Value // the current row of probe, followed by its tag
 	key     []value.Value // the key of left
 	build   *spill.Reader // nil if there is no current row of probe
 	right   []value.Value
-	entry   int  // the number of right in build
+	entry   int  // the position of the row right in build
 	hit     bool // the current row has matched
 	matched []bool
-	rest    *spill.Reader // reads build again after the last row of probe: a full join then looks for rows that have not matched
+	rest    *spill.Reader // reads build again after the last row of probe, to find the rows that a full join has not matched
 }
 
 func newNestedJoin(r *run, o *hashJoinOp, p joinPart) *nestedJoin {
@@ -442,7 +452,7 @@ func (j *nestedJoin) Next(row []value.Value) (bool, error) {
 	return j.unmatched(row)
 }
 
-// advance moves to the next row of probe.
+// advance moves to the next row of probe. It returns false at the end.
 func (j *nestedJoin) advance() (bool, error) {
 	if j.probe == nil {
 		return false, nil
@@ -459,7 +469,7 @@ func (j *nestedJoin) advance() (bool, error) {
 	return true, nil
 }
 
-// match returns the next row that the current row of probe makes, nil if there are no more.
+// match returns the next result row for the current row of probe, nil if there are no more.
 func (j *nestedJoin) match() ([]value.Value, error) {
 	o := j.op
 	left, right := j.left[:len(j.left)-1], j.right[:len(j.right)-1]
@@ -500,8 +510,8 @@ func (j *nestedJoin) match() ([]value.Value, error) {
 	return o.alone(left, j.hit), nil
 }
 
-// unmatched sets row to the next row of build that has not matched, with NULLs for probe. Only a full join has such rows. It returns false at the
-// end.
+// unmatched sets row to the next row of build that matched no row of probe, with NULLs for probe. Only a full join
+// returns such rows. unmatched returns false if there are no more.
 func (j *nestedJoin) unmatched(row []value.Value) (bool, error) {
 	if j.op.node.Kind != plan.FullJoin {
 		return false, nil

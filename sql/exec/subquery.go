@@ -7,19 +7,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// subqueryCode is a compiled Subquery.
+// subqueryCode is a compiled plan.Subquery.
 type subqueryCode struct {
 	node   *plan.Subquery
-	number int // index of its state in run.subqueries
+	number int // the index of the subquery's state in run.subqueries
 	plan   maker
 	in     eval
-	elem   *value.Type // type of its column; nil for EXISTS
+	elem   *value.Type // the type of the subquery's column; nil for EXISTS
 }
 
 // subqueryState is the state of a subquery in a run.
 type subqueryState struct {
 	op   operator
-	done bool // value, or set, holds the result of a constant subquery
+	done bool // value or set holds the result; only for a constant subquery, which is computed once
 	// value is the result of a scalar, array or EXISTS subquery.
 	value value.Value
 	// set holds the values of an IN subquery other than NULL. hasNull says that NULL is among the values.
@@ -50,7 +50,7 @@ func (c *compiler) subquery(e *plan.Subquery) (eval, error) {
 	return code.eval, nil
 }
 
-// start sets the registers of the subquery from the current row, and returns its state.
+// start sets the registers of the subquery to columns of the current row, and returns the subquery's state.
 func (q *subqueryCode) start(r *run, row []value.Value) *subqueryState {
 	s := &r.subqueries[q.number]
 	if s.op == nil {
@@ -107,7 +107,8 @@ func (q *subqueryCode) compute(r *run, op operator) (value.Value, error) {
 	return result, err
 }
 
-// evalIn computes x IN (subquery). It is TRUE if x equals a row. Otherwise it is NULL if the subquery has rows and x or a row is NULL, else FALSE.
+// evalIn computes x IN (subquery). The result is TRUE if x equals a row of the subquery. Otherwise it is NULL if
+// the subquery has rows and x or one of the rows is NULL. Otherwise it is FALSE.
 func (q *subqueryCode) evalIn(r *run, row []value.Value) (value.Value, error) {
 	x, err := q.in(r, row)
 	if err != nil {
@@ -136,7 +137,8 @@ func (q *subqueryCode) evalIn(r *run, row []value.Value) (value.Value, error) {
 	return value.OfBool(false), nil
 }
 
-// searchNested compares x with each value. NULLs within ARRAYs and STRUCTs can make a comparison NULL.
+// searchNested computes x IN (subquery) if x is an ARRAY or STRUCT. It compares x with each value of the subquery,
+// because a NULL within x or within a value can make the comparison NULL.
 func (q *subqueryCode) searchNested(s *subqueryState, x value.Value) value.Value {
 	unknown := s.hasNull
 	for i := range s.set.len() {
@@ -166,17 +168,18 @@ func (q *subqueryCode) collect(r *run, s *subqueryState) error {
 	})
 }
 
-// spool holds the rows of a named subquery (WITH) in a run.
+// spool holds the rows of a named subquery (WITH) during a run.
 type spool struct {
 	op     operator
 	rows   rowList
 	filled bool
 }
 
-// withOp is a WITH clause. When it is opened, it empties the spools whose rows depend on the enclosing row.
+// withOp is a WITH clause. When it is opened, it empties the spools whose rows depend on columns of the enclosing
+// row, so that they are computed again.
 type withOp struct {
 	operator
-	dependent []int // numbers of the spools whose rows depend on the enclosing row
+	dependent []int // numbers of the spools whose rows depend on columns of the enclosing row
 }
 
 func (c *compiler) with(n *plan.With) (maker, error) {
@@ -206,7 +209,7 @@ func (o *withOp) open(r *run) error {
 	return o.operator.open(r)
 }
 
-// fill computes the rows of a spool, unless they are computed already.
+// fill returns the spool with a number. It computes the rows of the spool if they are not computed yet.
 func (r *run) fill(number int) (*spool, error) {
 	s := &r.spools[number]
 	if s.filled {
@@ -225,7 +228,7 @@ func (r *run) fill(number int) (*spool, error) {
 	return s, err
 }
 
-// spoolScanOp reads a spool.
+// spoolScanOp returns the rows of a spool.
 type spoolScanOp struct {
 	number int
 	rows   rowReader

@@ -58,15 +58,15 @@ func (o *unionOp) next(r *run) (*batch, error) {
 
 func (o *unionOp) close() error { return closeAll(o.inputs...) }
 
-// mergeUnionOp merges inputs that come in the same order. It moves an input on only when the next row is asked for. So each input computes at most
-// one row that is not returned.
+// mergeUnionOp merges inputs that are sorted in the same way. It reads the next row of an input only when another
+// row is needed, so each input computes at most one row that is not returned.
 type mergeUnionOp struct {
 	inputs []operator
 	types  []*value.Type
 	by     *comparer
-	slots  []int // the columns of the keys of by
+	slots  []int // the indexes of the columns that hold the keys of by
 	limit  eval
-	left   int64 // how many more rows are wanted, -1 for all
+	left   int64 // the number of rows that the limit still allows; -1 without a limit
 	merged *merge
 	out    batch
 }
@@ -174,5 +174,5 @@ func (s *inputRows) Next(row []value.Value) (bool, error) {
 	return true, nil
 }
 
-// Close implements rowStream. The operator is closed by its owner.
+// Close implements rowStream. It does nothing, because mergeUnionOp closes the operator.
 func (s *inputRows) Close() {}

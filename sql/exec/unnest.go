@@ -7,13 +7,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// unnestOp is UNNEST: it returns a row for each element of arrays that it computes from a row of its input.
+// unnestOp is UNNEST: it computes arrays from each row of its input, and returns one row for each element. Several
+// arrays are read in parallel, so one row holds an element of each.
 type unnestOp struct {
 	node   *plan.Unnest
 	in     operator
 	arrays []eval
 	cond   eval
-	nulls  []value.Value // stand for missing elements
+	nulls  []value.Value // NULLs for the elements that a shorter array lacks
 	out    batch
 
 	outer   *batch
@@ -72,7 +73,7 @@ func (o *unnestOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// advance moves to the next row of the input and computes its arrays.
+// advance moves to the next row of the input and computes its arrays. It returns false at the end of the input.
 func (o *unnestOp) advance(r *run) (bool, error) {
 	if o.outer != nil {
 		o.at++
@@ -112,7 +113,7 @@ func (o *unnestOp) advance(r *run) (bool, error) {
 	return true, nil
 }
 
-// elements adds rows for the elements of the current row until the batch is full or there are no more.
+// elements adds rows for the elements of the current row's arrays, until the batch is full or no element is left.
 func (o *unnestOp) elements(r *run) error {
 	row := o.outer.row(o.at)
 	for ; o.element < o.length && !o.out.full(); o.element++ {

@@ -11,13 +11,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// vectorEval computes an expression for the rows of b at places. ok is false if the expression fails for a row. The caller then computes it row by
-// row, which finds the first error.
+// vectorEval computes an expression for the rows of b at places (indexes in the columns of b). ok is false if the
+// expression fails for a row. The caller then computes the expression row by row, to find the first error.
 type vectorEval func(r *run, b *batch, places []int32) (col fn.Column, ok bool)
 
-// vector compiles an expression so that it is computed for many rows at once. It returns nil for expressions that can only be computed row by row.
-// These are subqueries, lambdas, and functions that choose which arguments they compute. Expressions that make texts or lists are among them too,
-// because their values must not refer to memory of the batch. Text fields of a PROTO are an exception: they are copied to a vector.
+// vector compiles an expression so that it is computed for many rows at once. It returns nil for expressions that
+// can only be computed row by row. These are subqueries, lambdas, functions that choose which arguments they
+// compute, and expressions that make strings, bytes or lists, because their values must not refer to memory of the
+// batch. A field of a PROTO that is a string is an exception, because its values are copied to a vector.
 func (c *compiler) vector(e plan.Expr) vectorEval {
 	switch e := e.(type) {
 	case *plan.Slot:
@@ -44,7 +45,7 @@ func (c *compiler) vector(e plan.Expr) vectorEval {
 	return nil
 }
 
-// vectorArgs compiles arguments. It returns nil if one of them can only be computed row by row.
+// vectorArgs compiles arguments of a call. It returns nil if one of them can only be computed row by row.
 func (c *compiler) vectorArgs(list []plan.Expr) []vectorEval {
 	args := make([]vectorEval, len(list))
 	for i, e := range list {
@@ -98,7 +99,7 @@ func (c *compiler) output() int {
 	return at
 }
 
-// output returns the vectorRoom with this number.
+// output returns the vectorRoom with the number at.
 func (r *run) output(at int) *vectorRoom {
 	if r.outputs == nil {
 		r.outputs = make([]vectorRoom, r.prog.outputs)
@@ -106,7 +107,7 @@ func (r *run) output(at int) *vectorRoom {
 	return &r.outputs[at]
 }
 
-// vectorRoom is the memory of one expression in a run. It is used again for each batch.
+// vectorRoom holds the memory of one expression in a run. The expression reuses the memory for each batch.
 type vectorRoom struct {
 	operators.Output
 	cols   []fn.Column
@@ -142,7 +143,8 @@ func (c *compiler) vectorKernel(kernel operators.Kernel, args []vectorEval) vect
 	}
 }
 
-// vectorField compiles the access to a field of a PROTO. The values of the field are copied to a vector of their own.
+// vectorField compiles the access to a field of a PROTO, whose type is t. The values of the field are copied to a
+// new vector.
 func (c *compiler) vectorField(read protobuf.FieldReader, t *value.Type, arg vectorEval) vectorEval {
 	at := c.output()
 	return func(r *run, b *batch, places []int32) (fn.Column, bool) {
@@ -178,7 +180,9 @@ func (c *compiler) vectorField(read protobuf.FieldReader, t *value.Type, arg vec
 	}
 }
 
-// vectorByCalls compiles a function that has no kernel. It calls the function for each row, with values from the columns of the arguments.
+// vectorByCalls compiles a function that has no kernel (an implementation for whole columns). It calls the function
+// for each row, with values from the columns of the arguments. It returns nil for results other than numbers, BOOL,
+// DATE and TIMESTAMP, and for functions that must be computed row by row.
 func (c *compiler) vectorByCalls(f *fn.Scalar, t *value.Type, args []vectorEval) vectorEval {
 	switch t.Kind {
 	case value.Bool, value.Int64, value.Enum, value.Float64, value.Float32, value.Date, value.Timestamp, value.Numeric:
@@ -217,7 +221,8 @@ func (v *vectorRoom) sizeValues(span int) {
 	v.values = v.values[:span]
 }
 
-// vectorLogical compiles AND or OR. An argument is computed only for the rows for which no argument before it equals decisive.
+// vectorLogical compiles AND (decisive is false) or OR (decisive is true). It computes an argument only for the
+// rows for which no earlier argument equals decisive.
 func (c *compiler) vectorLogical(args []vectorEval, decisive bool) vectorEval {
 	at := c.output()
 	return func(r *run, b *batch, places []int32) (fn.Column, bool) {
@@ -239,8 +244,10 @@ func (c *compiler) vectorLogical(args []vectorEval, decisive bool) vectorEval {
 	}
 }
 
-// decide applies one argument of AND or OR to the result. It sets the rows for which the argument equals decisive, and makes the rows NULL for
-// which it is NULL. It returns the places of all rows that are not decided. It stores them in room, which may be the memory of places.
+// decide applies one argument of AND or OR, whose values are in col, to the result in v. Where the argument equals
+// decisive, the result is decisive. Where it is NULL, the result is NULL, unless a later argument is decisive.
+// decide returns the places of the rows whose result is not decided yet. It stores them in room, which may share
+// memory with places.
 func (v *vectorRoom) decide(col *fn.Column, places []int32, span int, decisive bool, room []int32) []int32 {
 	bools, nulls := v.Vector.Bools, v.Vector.Nulls
 	for _, i := range places {
@@ -263,7 +270,7 @@ func (v *vectorRoom) decide(col *fn.Column, places []int32, span int, decisive b
 	return room
 }
 
-// truth returns the BOOL at a place of col.
+// truth returns the BOOL at a place of col. null says that it is NULL; otherwise is holds its value.
 func truth(col *fn.Column, place int) (null, is bool) {
 	if v := col.Vector; v != nil && v.Bools != nil {
 		return v.Nulls != nil && v.Nulls[place], v.Bools[place]
@@ -309,10 +316,11 @@ func (c *compiler) vectorIsNull(arg vectorEval) vectorEval {
 	}
 }
 
-// fewEqualities is the most elements for which x IN (...) is computed as x = one OR x = another.
+// fewEqualities is the greatest number of elements for which x IN (a, b, ...) is computed as x = a OR x = b OR ...
 const fewEqualities = 8
 
-// vectorIn compiles IN for a column and a few elements. It returns nil for others.
+// vectorIn compiles x IN (a, b, ...) if x is a column and there are at most fewEqualities elements. Otherwise it
+// returns nil.
 func (c *compiler) vectorIn(e *tree.Call, args []vectorEval) vectorEval {
 	if _, ok := e.Args[0].(*plan.Slot); !ok || len(args)-1 > fewEqualities {
 		return nil
@@ -331,7 +339,7 @@ func (c *compiler) vectorIn(e *tree.Call, args []vectorEval) vectorEval {
 // condition is a compiled condition on the rows of batches.
 type condition struct {
 	eval   eval
-	vector vectorEval // nil if it is computed row by row only
+	vector vectorEval // nil if the condition can only be computed row by row
 }
 
 func (c *compiler) condition(e plan.Expr) (*condition, error) {
@@ -345,13 +353,14 @@ func (c *compiler) condition(e plan.Expr) (*condition, error) {
 	return &condition{eval: f, vector: c.vector(e)}, nil
 }
 
-// chosen holds the places of the rows for which a condition is TRUE. It belongs to one operator, which uses its memory for each batch.
+// chosen holds the places of the rows for which a condition is TRUE. One operator owns it, and reuses its memory
+// for each batch.
 type chosen struct {
 	places []int32
 	row    []value.Value
 }
 
-// choose returns the places, among the given ones, whose rows of b fulfil the condition.
+// choose returns those of the given places (indexes in the columns of b) whose rows fulfil the condition.
 func (o *chosen) choose(r *run, b *batch, places []int32, cond *condition) ([]int32, error) {
 	o.places = o.places[:0]
 	if cond.vector != nil && !b.isSmall() {
@@ -375,7 +384,7 @@ func (o *chosen) choose(r *run, b *batch, places []int32, cond *condition) ([]in
 	return o.places, nil
 }
 
-// appendTrue appends to o.places the places, among the given ones, at which col is TRUE.
+// appendTrue appends to o.places those of the given places (indexes in col) at which col is TRUE.
 func (o *chosen) appendTrue(col *fn.Column, places []int32) {
 	if v := col.Vector; v != nil && v.Bools != nil && v.Nulls == nil {
 		if cap(o.places) < len(places) {
@@ -410,7 +419,8 @@ func (o *chosen) keep(r *run, b *batch, cond *condition) error {
 	return err
 }
 
-// vectorExpr is a compiled expression that an operator computes for many rows of a batch at once, if it can.
+// vectorExpr is a compiled expression. An operator computes it for many rows of a batch at once if it can, else row
+// by row.
 type vectorExpr struct {
 	eval   eval
 	vector vectorEval // nil if the expression can only be computed row by row
@@ -433,7 +443,8 @@ func (c *compiler) vectorExprs(list []plan.Expr) ([]vectorExpr, error) {
 	return out, nil
 }
 
-// anyByRow reports whether one of the expressions can only be computed row by row. The operator then turns each batch into flat rows first.
+// anyByRow reports whether one of the expressions can only be computed row by row. The operator then turns each
+// batch into flat rows first.
 func anyByRow(list []vectorExpr) bool {
 	for i := range list {
 		if list[i].vector == nil {
@@ -443,20 +454,21 @@ func anyByRow(list []vectorExpr) bool {
 	return false
 }
 
-// vectors computes expressions over batches. It belongs to one operator.
+// vectors computes a list of expressions over batches. One operator owns it.
 type vectors struct {
 	exprs []vectorExpr
 	cols  []fn.Column     // the values for the last batch, by place; valid as long as the batch
-	room  [][]value.Value // memory of the expressions that are computed row by row; nil before the first
-	byRow []bool          // the expressions that are computed row by row in this batch; nil before the first
+	room  [][]value.Value // memory of the expressions that are computed row by row; nil until the first such expression
+	byRow []bool          // which expressions are computed row by row in this batch; nil until the first such expression
 	whole []value.Value   // memory for a row of the batch
 	some  []int32         // memory for the places of rows without NULL
-	// strict says that an expression need not be computed for a row for which an expression before it is NULL.
+	// strict says that an expression need not be computed for rows for which an earlier expression is NULL.
 	strict bool
 }
 
-// compute sets cols to the values for the rows of b at places. It returns for how many of the places it has done so. It stops early if the values
-// are large.
+// compute sets cols to the values of the expressions for the rows of b at places (indexes in the columns of b). It
+// stops before the last of these rows if the values are large. done is the number of rows for which it has computed
+// the values.
 func (v *vectors) compute(r *run, b *batch, places []int32) (done int, err error) {
 	byRow, wanted := false, places
 	for i := range v.exprs {
@@ -480,7 +492,8 @@ func (v *vectors) compute(r *run, b *batch, places []int32) (done int, err error
 	return v.rowByRow(r, b, places)
 }
 
-// willByRow notes that expression i must be computed row by row for this batch.
+// willByRow records that expression i must be computed row by row for this batch, and prepares the memory for its
+// values.
 func (v *vectors) willByRow(i int, b *batch) {
 	if v.byRow == nil {
 		v.byRow = make([]bool, len(v.exprs))
@@ -496,7 +509,7 @@ func (v *vectors) willByRow(i int, b *batch) {
 	v.cols[i] = fn.Column{Values: v.room[i][:n], Stride: 1}
 }
 
-// allByRow computes all expressions row by row. It is called when one of them fails for a row.
+// allByRow computes all expressions row by row. compute calls it when an expression fails for a row.
 func (v *vectors) allByRow(r *run, b *batch, places []int32) (done int, err error) {
 	for i := range v.exprs {
 		if !v.exprs[i].simple {
@@ -508,7 +521,8 @@ func (v *vectors) allByRow(r *run, b *batch, places []int32) (done int, err erro
 	return v.rowByRow(r, b, places)
 }
 
-// rowByRow computes the expressions in byRow, row by row.
+// rowByRow computes the expressions that byRow marks, row by row. It stops early if the values are large. done is
+// the number of rows for which it has computed the values.
 func (v *vectors) rowByRow(r *run, b *batch, places []int32) (done int, err error) {
 	defer clear(v.byRow)
 	if v.whole == nil && b.cols != nil {
@@ -534,7 +548,7 @@ func (v *vectors) rowByRow(r *run, b *batch, places []int32) (done int, err erro
 	return done, nil
 }
 
-// notNull returns the places, among the given ones, at which col is not NULL.
+// notNull returns those of the given places (indexes in col) at which col is not NULL.
 func (v *vectors) notNull(col *fn.Column, places []int32) []int32 {
 	some := v.some[:0]
 	for _, i := range places {
@@ -546,7 +560,7 @@ func (v *vectors) notNull(col *fn.Column, places []int32) []int32 {
 	return some
 }
 
-// row sets key to the values for the row at a place. They are valid as long as the batch.
+// row sets key to the values of the expressions for the row at a place. The values are valid as long as the batch.
 func (v *vectors) row(place int32, key []value.Value) {
 	for j := range v.cols {
 		key[j] = v.cols[j].Peek(int(place))

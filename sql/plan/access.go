@@ -10,39 +10,41 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// access is one way to read the rows of a scan: from the table or from one of its indexes, either all of it or only the key ranges of
-// seeks.
+// access is one way to read the rows of a scan: from the table or from one of its indexes, and either everything
+// there or only the key ranges of seeks.
 type access struct {
-	index *schema.Index // nil: the table
+	index *schema.Index // the index to read; nil for the table
 	key   []schema.KeyPart
-	seeks []seek // nil: the access reads everything
-	// used holds the conditions that seeks imply, by number. Rows need not be tested for them.
+	seeks []seek // nil if the access reads everything
+	// used holds the conditions that the seeks imply, by their index in predicate.conds. They need not be tested
+	// for each row.
 	used map[int]bool
-	// fixed holds the key parts that have the same value in all rows, by their places in key.
+	// fixed holds the key parts that have the same value in all rows, by their index in key.
 	fixed map[int]bool
-	// merge is the number of leading key parts whose values tell the merged streams apart (see arrange). If it is 0, the rows come in key
-	// order. mergeKey holds the key parts by which the streams are merged. Nil means the parts after the first merge ones.
+	// If merge is not 0, the rows are read as several streams and merged (see arrange): one stream for each
+	// combination of values of the first merge key parts. mergeKey holds the key parts by which the streams are
+	// merged; nil means all parts after the first merge parts. If merge is 0, the rows come in key order.
 	merge    int
 	mergeKey []MergePart
 	covering bool
-	rows     float64 // estimate of the rows that seeks find
-	ranges   float64 // estimate of the key ranges that seeks make
-	unique   bool    // at most one row for each tuple of seeks
+	rows     float64 // estimated number of rows that the seeks find
+	ranges   float64 // estimated number of key ranges that the seeks make
+	unique   bool    // the seeks find at most one row for each combination of values
 	reverse  bool
-	ordered  bool // an operator above wants the rows in this order
+	ordered  bool // an operator above needs the rows in this order
 	forced   bool // a hint names the index
-	columnar bool // it can read a columnar copy
+	columnar bool // the access can read a columnar copy
 	cost     float64
-	skips    bool    // it is a skip scan
-	among    float64 // for a skip scan: estimate of the rows in the range that it looks for values in
-	whole    float64 // for a skip scan: its cost if it must read all of these rows, without the back join
+	skips    bool    // the access is a skip scan
+	among    float64 // for a skip scan: estimated number of rows in the range that it searches for values
+	whole    float64 // for a skip scan: its cost if it must read the whole range, without the back join
 }
 
 // seek is a Seek whose expressions are not yet compiled.
 type seek struct {
-	parts    []sarg     // one for each leading key part: sargEqual, sargIn, sargArray, sargNull or sargEach
-	bounds   rangeSargs // bounds of the key part after parts
-	each     rangeSargs // bounds of the part whose op is sargEach
+	parts    []sarg     // one for each leading key part, with op sargEqual, sargIn, sargArray, sargNull or sargEach
+	bounds   rangeSargs // the bounds of the key part that follows parts
+	each     rangeSargs // the bounds of the key part whose sarg has op sargEach
 	tuple    *tupleSarg
 	tupleLen int
 }
@@ -50,10 +52,12 @@ type seek struct {
 // rangeSargs holds the sargs that bound a key part; each may be nil.
 type rangeSargs struct{ low, high, prefix, notNull *sarg }
 
-// maxSeekTuples bounds the number of keys of one seek, since the lengths of IN lists over several key parts multiply.
+// maxSeekTuples is the greatest number of keys of one seek. It limits seeks with IN lists over several key parts,
+// because the lengths of the lists multiply.
 const maxSeekTuples = 10_000
 
-// accesses returns the ways to read a scan under its conditions, the table itself first. A FORCE_INDEX hint leaves one.
+// accesses returns the ways to read a scan with its conditions, the table itself first. With the hint FORCE_INDEX,
+// it returns only the way that the hint names. need holds the columns that operators above need.
 func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 	pred := s.analyze(s.conds)
 	if s.table.Rows != nil {
@@ -89,7 +93,8 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 		list = append(list, a)
 	}
 	if p.options.Batch && !forced {
-		// A batch query is divided by keys of the table, each partition with the rows interleaved in it. So no index is read from end to end.
+		// A batch query is divided by keys of the table: a partition also has the interleaved rows of its keys. So
+		// no index may be read from end to end.
 		list = slices.DeleteFunc(list, func(a *access) bool { return a.index != nil && a.seeks == nil })
 	}
 	if len(list) == 0 {
@@ -98,9 +103,9 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 	return list, nil
 }
 
-// staysIn reports whether partitioned DML may scan the index called name. It may not if the statement sets columns of the index: a later
-// transaction would find an entry again that moved forward. Without a hint, partitioned DML scans the table, since a row's primary key
-// never changes.
+// staysIn reports whether partitioned DML may scan the index called name. It must not if the statement sets columns
+// of the index, because an entry could then move forward in the index, where a later transaction would find it
+// again. Without a hint, partitioned DML scans the table, because a row's primary key never changes.
 func (s *scanRel) staysIn(name string) bool {
 	at := slices.IndexFunc(s.table.Indexes, func(x *schema.Index) bool { return strings.EqualFold(x.FullName(), name) })
 	if at < 0 {
@@ -115,11 +120,12 @@ func (s *scanRel) staysIn(name string) bool {
 		visited[c] = true
 		return slices.Contains(s.sets, c) || c.Generated != nil && slices.ContainsFunc(c.Generated.Uses, changes)
 	}
-	x := s.table.Indexes[at] // its entry of a row depends on these columns
+	x := s.table.Indexes[at] // the entry of a row in x depends on these columns
 	return !slices.ContainsFunc(x.NotNullColumns, changes) && !slices.ContainsFunc(x.Key, func(k schema.KeyPart) bool { return changes(k.Column) })
 }
 
-// forcedIndex reads the hint FORCE_INDEX of a scan. If forced is true and name is "", the hint says _BASE_TABLE.
+// forcedIndex returns the name of the index in a scan's hint FORCE_INDEX. forced is true if there is such a hint.
+// name is then "" if the hint says _BASE_TABLE, which means the table itself.
 func (p *planner) forcedIndex(s *scanRel) (name string, forced bool, err error) {
 	e, ok := s.hints["FORCE_INDEX"]
 	if !ok {
@@ -137,7 +143,7 @@ func (p *planner) forcedIndex(s *scanRel) (name string, forced bool, err error) 
 	return text, true, nil
 }
 
-// hintText returns the value of a hint that is one word.
+// hintText returns the value of a hint that is an identifier or a string. ok is false for other values.
 func hintText(e tree.Expr) (string, bool) {
 	l, ok := e.(*tree.Literal) // the analyzer gives identifiers as strings
 	if !ok || l.Value.IsNull() || l.T.Kind != value.String {
@@ -146,8 +152,8 @@ func hintText(e tree.Expr) (string, bool) {
 	return l.Value.AsString(), true
 }
 
-// admits reports whether the index has an entry for every row that satisfies pred. It may not: a NULL_FILTERED index leaves out rows with
-// NULLs.
+// admits reports whether the index has an entry for every row that satisfies pred. A NULL_FILTERED index has none
+// for rows with NULL in certain columns, so admits is false if pred may be TRUE for such rows.
 func admits(x *schema.Index, pred predicate) bool {
 	for _, c := range x.NotNullColumns {
 		if !pred.notNull[c] {
@@ -157,7 +163,7 @@ func admits(x *schema.Index, pred predicate) bool {
 	return true
 }
 
-// through plans a read through an index, or of the table itself if index is nil.
+// through plans a read of the index x, or of the table itself if x is nil.
 func (p *planner) through(s *scanRel, x *schema.Index, pred predicate, need colSet) *access {
 	a := &access{index: x, key: s.table.Key, covering: true, used: map[int]bool{}, columnar: p.hasCopy(s, x)}
 	if x != nil {
@@ -170,7 +176,8 @@ func (p *planner) through(s *scanRel, x *schema.Index, pred predicate, need colS
 	return a
 }
 
-// useNotNull marks a condition "column IS NOT NULL" as used if no row of the table, or no entry of the index, has NULL in that column.
+// useNotNull marks a condition "column IS NOT NULL" as used, so that rows are not tested for it, if no row of the
+// table or no entry of the index has NULL in that column.
 func (a *access) useNotNull(pred predicate) {
 	for _, c := range pred.sargs {
 		if c.op == sargNotNull && (c.column.NotNull || a.index != nil && slices.Contains(a.index.NotNullColumns, c.column)) {
@@ -179,7 +186,8 @@ func (a *access) useNotNull(pred predicate) {
 	}
 }
 
-// covered reports whether the index holds all columns of the scan that an operator above needs or a condition tests.
+// covered reports whether the index holds all columns of the scan that operators above need or that a condition
+// tests.
 func (s *scanRel) covered(x *schema.Index, need colSet) bool {
 	wanted := refsOf(s.conds...)
 	for i, c := range s.out {
@@ -195,7 +203,7 @@ func indexHolds(x *schema.Index, c *schema.Column) bool {
 	return slices.ContainsFunc(x.Key, isPart) || slices.ContainsFunc(x.Suffix, isPart) || slices.Contains(x.Storing, c)
 }
 
-// bind finds the seeks on the access's key that the conditions allow.
+// bind finds the seeks on the access's key that follow from the conditions.
 func (a *access) bind(s *scanRel, pred predicate) {
 	depth := 0
 	if sk, used, ok := a.match(pred, nil); ok {
@@ -213,12 +221,12 @@ func (a *access) bind(s *scanRel, pred predicate) {
 	}
 }
 
-// maxDeeper is the maximum number of alternatives of an OR that replace a seek which binds less of the key. Each alternative goes through
-// the lists of values of that seek again.
+// maxDeeper is the maximum number of alternatives of an OR for which the OR may replace a seek that binds fewer key
+// parts. The limit is needed because each alternative repeats that seek's lists of values.
 const maxDeeper = 10
 
-// matchCases finds one seek for each alternative of an OR. It returns nil if one of them binds less of the key than depth, or if none binds
-// more. exact says that the seeks together imply the OR.
+// matchCases finds one seek for each alternative of an OR. It returns nil if one of the seeks binds less of the key
+// than depth (see seek.depth), or if none binds more. exact says that the seeks together imply the OR.
 func (a *access) matchCases(d disjunction, pred predicate, depth int) (seeks []seek, exact bool) {
 	exact = true
 	deeper := false
@@ -237,7 +245,8 @@ func (a *access) matchCases(d disjunction, pred predicate, depth int) (seeks []s
 	return seeks, exact
 }
 
-// depth measures how much of the key the seek binds: a part with values counts 2, a part with bounds 1.
+// depth measures how much of the key the seek binds: it adds 2 for each key part with values, and 1 for a part with
+// bounds.
 func (sk *seek) depth() int {
 	n := 2 * max(len(sk.parts), sk.tupleLen)
 	if sk.bounds.any() {
@@ -246,8 +255,9 @@ func (sk *seek) depth() int {
 	return n
 }
 
-// match binds the leading parts of the key by the sargs of pred and by more, the sargs of further conditions that hold too. It also returns
-// the conditions that the seek implies.
+// match makes a seek: it binds the leading key parts by sargs. These are the sargs of pred, and the sargs in more,
+// which come from other conditions that are TRUE for the same rows. match also returns the conditions that the seek
+// implies, and whether it found a seek.
 func (a *access) match(pred predicate, more []sarg) (seek, map[int]bool, bool) {
 	if t := a.matchTuple(pred); t != nil {
 		return seek{tuple: t, tupleLen: len(t.columns)}, map[int]bool{t.cond: true}, true
@@ -260,22 +270,22 @@ func (a *access) match(pred predicate, more []sarg) (seek, map[int]bool, bool) {
 	return b.seek, b.used, len(b.seek.parts) > 0 || b.seek.bounds.any()
 }
 
-// binder binds the parts of a key from the first on.
+// binder makes a seek by binding the parts of a key, beginning with the first part.
 type binder struct {
 	key    []schema.KeyPart
 	sargs  []sarg
 	seek   seek
-	used   map[int]bool // conditions that the seek implies
-	tuples int          // number of key tuples that the parts make
-	lists  int          // parts with more than one value
+	used   map[int]bool // the conditions that the seek implies
+	tuples int          // the number of keys that the values of the parts make
+	lists  int          // the number of parts with a list of values
 }
 
 func newBinder(a *access, sargs []sarg) *binder {
 	return &binder{key: a.key, sargs: sargs, used: map[int]bool{}, tuples: 1}
 }
 
-// equals binds the next key parts to single values (=, IN, IS NULL). It stops at the first part that has none, and at a list that would
-// make more than maxSeekTuples keys.
+// equals binds the next key parts to single values or lists of them (=, IN, IS NULL). It stops at the first part
+// without such a condition, and at a list that would make more than maxSeekTuples keys.
 func (b *binder) equals() {
 	for _, part := range b.key[len(b.seek.parts):] {
 		s := pickEqual(b.sargs, part.Column)
@@ -295,7 +305,7 @@ func (b *binder) equals() {
 	}
 }
 
-// between finds the bounds of part n.
+// between returns the bounds that the conditions set for key part n.
 func (b *binder) between(n int) rangeSargs {
 	var r rangeSargs
 	column := b.key[n].Column
@@ -316,12 +326,13 @@ func (b *binder) markUsed(s *sarg) {
 	}
 }
 
-// any says whether there are bounds.
+// any reports whether there are bounds.
 func (r *rangeSargs) any() bool {
 	return r.low != nil || r.high != nil || r.prefix != nil || r.notNull != nil
 }
 
-// besides returns the sargs without subqueries, marked as inexact: their conditions are still tested for each row.
+// besides returns the sargs of list that have no subquery, marked as inexact, so that their conditions are still
+// tested for each row.
 func besides(list []sarg) []sarg {
 	var out []sarg
 	for _, s := range list {
@@ -337,7 +348,8 @@ func besides(list []sarg) []sarg {
 	return out
 }
 
-// pickEqual returns the most selective sarg that compares column with one value or with a list of values.
+// pickEqual returns the most selective sarg that compares column with one value or with a list of values, nil if
+// there is none.
 func pickEqual(list []sarg, column *schema.Column) *sarg {
 	for _, op := range []sargOp{sargEqual, sargNull, sargIn, sargArray} {
 		if s := pick(list, column, op, op); s != nil {
@@ -356,7 +368,8 @@ func pick(list []sarg, column *schema.Column, a, b sargOp) *sarg {
 	return nil
 }
 
-// matchTuple finds a condition (a, b, ...) IN UNNEST(array of structs) whose columns are the first parts of the key, in any order.
+// matchTuple returns a condition (a, b, ...) IN UNNEST(array of structs) whose columns are the first parts of the
+// key, in any order. It returns nil if there is none.
 func (a *access) matchTuple(pred predicate) *tupleSarg {
 	for i := range pred.tuples {
 		t := &pred.tuples[i]
@@ -383,15 +396,17 @@ func (t *tupleSarg) place(c *schema.Column) int {
 	return -1
 }
 
-// A skip scan finds the values of a key part by seeking past each of them, and reads the keys that begin with each value. It serves
-// conditions on, or an order by, the key parts after that one, if the statement names no values for the part itself. The planner does not
-// know how many values there are. If a run finds too many, it reads all keys in one range instead, so that a wrong guess costs a bounded
-// number of seeks. The planner takes both outcomes to be equally likely.
+// A skip scan finds the values of a key part: it seeks past each value to find the next one. It then reads the keys
+// that begin with each value. It serves statements that have a condition on later key parts, or an order by them,
+// but no values for the part itself. The planner does not know how many values the part has. If a run finds too
+// many, it reads all keys in one range instead, so a wrong guess costs only a limited number of seeks. The planner
+// assumes that both outcomes are equally likely.
 
-// guessPrefixes is the guessed number of values of a key part. A column that shards keys has some tens of values.
+// guessPrefixes is the guessed number of different values of a key part. A column that shards keys has some tens of
+// values.
 const guessPrefixes = 100.0
 
-// guessValues guesses how many values a column has.
+// guessValues guesses how many different values a column has.
 func guessValues(c *schema.Column) float64 {
 	if c.Type.Kind == value.Bool {
 		return 3
@@ -399,8 +414,9 @@ func guessValues(c *schema.Column) float64 {
 	return guessPrefixes
 }
 
-// skips returns skip scans of the table and of the indexes that list reads. A plan that is cut into partitions gets none. Neither does a
-// scan that runs once for each row of another, since it would look for the same values again and again.
+// skips returns skip scans of the table and the indexes that the accesses in list read. It returns none for a plan
+// that is divided into partitions. It also returns none for a scan that runs once for each row of another relation,
+// because such a scan would look for the same values again each time.
 func (p *planner) skips(s *scanRel, list []*access, req request) []*access {
 	if p.options.Batch || s.table.Rows != nil || !refsOf(s.conds...).within(setOf(s.out)) {
 		return nil
@@ -415,7 +431,8 @@ func (p *planner) skips(s *scanRel, list []*access, req request) []*access {
 	return out
 }
 
-// skipping returns the skip scan of the table or index that from reads, or nil if it would be of no use.
+// skipping returns a skip scan of the table or index that the access from reads. It returns nil if a skip scan
+// would be useless.
 func (s *scanRel) skipping(from *access, pred predicate, req request) *access {
 	a := &access{index: from.index, key: from.key, covering: from.covering, forced: from.forced, skips: true}
 	b := newBinder(a, pred.sargs)
@@ -441,16 +458,16 @@ func (s *scanRel) skipping(from *access, pred predicate, req request) *access {
 	return a
 }
 
-// wantsFirst reports whether the request asks for the first rows in the order of a key part.
+// wantsFirst reports whether the request is for the first rows (a LIMIT) in the order of a key part.
 func (s *scanRel) wantsFirst(req request, part schema.KeyPart) bool {
 	place := s.place(part.Column)
 	return req.limit > 0 && len(req.order) > 0 && place >= 0 && s.out[place].ID == req.order[0].col
 }
 
-// Skips reports whether the scan is a skip scan: it looks for the values that a key part has.
+// Skips reports whether the scan is a skip scan, which looks for the values that a key part has.
 func (n *Scan) Skips() bool { return n.skipped() >= 0 }
 
-// skipped returns the key part whose values a skip scan looks for; -1 for any other scan.
+// skipped returns the index of the key part whose values a skip scan looks for. It returns -1 for any other scan.
 func (n *Scan) skipped() int {
 	for _, s := range n.Seeks {
 		for i, p := range s.Parts {

@@ -22,7 +22,7 @@ func (p *planner) buildAggregate(r *aggregateRel, req request) (built, error) {
 		n.Keys = append(n.Keys, e)
 		n.Names = append(n.Names, g.Col.Name)
 	}
-	for i := range r.aggs { // only those whose results are used
+	for i := range r.aggs { // skip the aggregates whose results are not used
 		call := &r.aggs[i]
 		if !req.need[call.Col.ID] && !putsOff(call, req) {
 			continue
@@ -48,7 +48,8 @@ func (p *planner) buildAggregate(r *aggregateRel, req request) (built, error) {
 	return out, nil
 }
 
-// putsOff reports whether errors of an aggregate become values of a column instead of failing the statement (see tree.AggCall.Failure).
+// putsOff reports whether an error of the aggregate becomes a value of the column c.Failure instead of ending the
+// statement (see tree.AggCall.Failure).
 func putsOff(c *tree.AggCall, req request) bool { return c.Failure != nil && req.need[c.Failure.ID] }
 
 func (p *planner) aggregate(c *tree.AggCall, at slots) (Agg, error) {
@@ -68,7 +69,8 @@ func (p *planner) aggregate(c *tree.AggCall, at slots) (Agg, error) {
 	return a, nil
 }
 
-// groupColumns returns the columns that rows are grouped by; nil if a group key is not a plain column.
+// groupColumns returns the columns by which the rows are grouped. It returns nil if a group key is not a column of
+// the input.
 func groupColumns(r *aggregateRel) colSet {
 	s := colSet{}
 	for _, g := range r.groupBy {
@@ -81,8 +83,9 @@ func groupColumns(r *aggregateRel) colSet {
 	return s
 }
 
-// groupOrder translates the wanted order of groups to an order of the input rows; order is nil if that is impossible. prefer lists the
-// columns of the input that are group keys.
+// groupOrder translates the requested order of the groups to an order of the input rows. order is nil if a
+// requested column is not one by which the rows are grouped. prefer lists the columns of the input that are group
+// keys.
 func groupOrder(r *aggregateRel, req request) (order []orderKey, prefer []int) {
 	names := map[int]int{}
 	for _, g := range r.groupBy {
@@ -102,7 +105,8 @@ func groupOrder(r *aggregateRel, req request) (order []orderKey, prefer []int) {
 	return order, prefer
 }
 
-// groupMethod returns the hint GROUP_METHOD: "HASH_GROUP", "STREAM_GROUP" or "".
+// groupMethod returns the value of the hint GROUP_METHOD (or GROUP_TYPE), such as "HASH_GROUP" or "STREAM_GROUP".
+// It returns "" if there is no such hint.
 func groupMethod(h tree.Hints) string {
 	for _, name := range []string{"GROUP_METHOD", "GROUP_TYPE"} {
 		if e, ok := h[name]; ok {
@@ -114,10 +118,11 @@ func groupMethod(h tree.Hints) string {
 	return ""
 }
 
-// stream decides whether the rows of the input come group by group. If they do, it also derives the order of the groups.
+// stream decides whether the input rows come group by group, and sets n.Stream if they do. It then also sets the
+// order in which the groups come.
 func (n *Aggregate) stream(out *built, in built, method string) {
 	var keys []int
-	place := map[int]int{} // from a slot of the input to its place among the keys
+	place := map[int]int{} // from the index of a slot of the input to its index in keys
 	for i, e := range n.Keys {
 		s, ok := e.(*Slot)
 		if !ok {

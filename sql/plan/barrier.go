@@ -10,34 +10,38 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A view with SQL SECURITY DEFINER may show a role some rows of a table that the role may not read itself. The expressions of the role's
-// query must not be computed for the rows that the view leaves out: CAST(B AS INT64) > 0 would fail for one of them, and the error would
-// tell its B, or at least that the row exists. So such a view is a barrier in the relations of a statement, and the rule for every rewrite
-// is that of PostgreSQL's security barriers:
+// A view with SQL SECURITY DEFINER can show a role some rows of a table that the role itself may not read. The
+// expressions of the role's query must not be computed for rows that the view hides: CAST(B AS INT64) > 0 could
+// fail for such a row, and the error would tell the value of B, or at least that the row exists. So such a view is
+// a barrier in the relations of a statement. The rule for every rewrite is that of PostgreSQL's security barriers:
 //
-//	An expression crosses a barrier downward only if it is leakproof. Whatever else stands above a barrier stays above all filters, joins and
-//	groupings that stand below it.
+//	An expression crosses a barrier downward only if it is leakproof. Every other expression above a barrier stays above
+//	all filters, joins and groupings below the barrier.
 //
-// A leakproof expression cannot fail and changes nothing, so that only its value shows that it was computed. Its functions alone decide
-// whether it is leakproof (fn.Scalar.Leakproof). An unknown function is not, and neither is a subquery. Expressions of the view's text need
-// no rule to stay below the barrier, because the statement outside cannot refer to the view's tables. Below the barrier they may move
-// freely, as in any query. A view that reads this view counts as a caller, whoever defined it, so barriers nest.
+// A leakproof expression cannot fail and changes nothing, so that only its value shows that it was computed.
+// Whether it is leakproof depends only on its functions (fn.Scalar.Leakproof). An unknown function is not
+// leakproof, and neither is a subquery. Expressions in the view's own SQL need no rule to stay below the barrier,
+// because the statement outside cannot refer to the view's tables. Below the barrier they move freely, as in any
+// query. A view that reads this view counts as a caller, whoever defined it, so barriers nest.
 //
-// The comparisons that bound keys are leakproof. The value that a column is compared with may not be, as in K = CAST(@k AS INT64). If it is
-// the same for all rows, the plan computes it before it reads the view, and the comparison with the computed value crosses (see once).
+// The comparisons that bound keys are leakproof. The value with which a column is compared may not be, as in K =
+// CAST(@k AS INT64). If the value is the same for all rows, the plan computes it before it reads the view, and the
+// comparison with the computed value crosses the barrier (see once).
 //
-// A plan is made for a text, whoever runs it; a statement without a role gets the same plan. SQL SECURITY INVOKER makes no barrier, since
-// the reader of such a view may read its tables. Nor does a view that leaves out no rows.
+// A plan is made for the text of a statement, whoever runs it: a statement without a role gets the same plan. There
+// is no barrier for SQL SECURITY INVOKER, because the reader of such a view may read its tables. There is none
+// either for a view that hides no rows.
 //
-// The view's own conditions keep no order among themselves, since AND promises none: a condition on columns of an index is tested before
-// the rest of the row is read. So a condition of the view may fail for a row that another of its conditions hides, and then it may fail for
-// everyone who reads the view. The author of the view can prevent this with IF(Who = 'me', CAST(B AS INT64) > 0, FALSE), which promises an
-// order.
+// The view's own conditions have no order among themselves, since AND promises none: a condition on columns of an
+// index is tested before the other columns of the row are read. So a condition of the view may fail for a row that
+// another of its conditions hides. It then fails for everyone who reads the view. The author of the view can
+// prevent this with IF(Who = 'me', CAST(B AS INT64) > 0, FALSE), because IF promises an order.
 //
-// A barrier does not hide how long a statement takes, nor how many rows its operators have seen, which profiles and statistics show.
+// A barrier hides neither how long a statement takes, nor how many rows its operators have read, which profiles and
+// statistics show.
 
-// barrierRel holds the rows of in, the relation of a view, that satisfy conds. These conditions are not leakproof; the plan tests them
-// above in.
+// barrierRel holds those rows of a view's relation, which is in, that satisfy conds. The conditions in conds are
+// not leakproof, so the plan tests them above the relation.
 type barrierRel struct {
 	in    relation
 	conds []tree.Expr
@@ -47,7 +51,7 @@ func (r *barrierRel) cols() []tree.Col      { return r.in.cols() }
 func (r *barrierRel) relations() []relation { return []relation{r.in} }
 func (r *barrierRel) scalars() []tree.Expr  { return r.conds }
 
-// lowerView makes the relation of a view, with a barrier if the view needs one.
+// lowerView returns the relation of a view, with a barrier if the view needs one.
 func (p *planner) lowerView(s *tree.ViewScan) (relation, error) {
 	in, err := p.lower(s.Input)
 	if err != nil || !s.View.Definer || givesAllRows(in) {
@@ -69,7 +73,7 @@ func givesAllRows(r relation) bool {
 	return false
 }
 
-// pushIntoBarrier moves the leakproof conditions below the barrier.
+// pushIntoBarrier moves the leakproof conditions of conds below the barrier. The other conditions stay above it.
 func pushIntoBarrier(r *barrierRel, conds []tree.Expr) relation {
 	b := &barrierRel{conds: r.conds}
 	var down []tree.Expr
@@ -84,7 +88,7 @@ func pushIntoBarrier(r *barrierRel, conds []tree.Expr) relation {
 	return b
 }
 
-// leakproof reports whether an expression may be computed for rows that the reader of a view must not see.
+// leakproof reports whether an expression may be computed for rows that a view hides from its reader.
 func leakproof(e tree.Expr) bool {
 	if !leakproofAlone(e) {
 		return false
@@ -92,7 +96,7 @@ func leakproof(e tree.Expr) bool {
 	return !slices.ContainsFunc(e.Operands(), func(sub tree.Expr) bool { return !leakproof(sub) })
 }
 
-// leakproofAlone reports whether an expression is leakproof if its operands are.
+// leakproofAlone reports whether an expression is leakproof if all its operands are leakproof.
 func leakproofAlone(e tree.Expr) bool {
 	switch e := e.(type) {
 	case *tree.Literal, *tree.Param, *tree.Ref, *tree.Lambda, *tree.MakeStruct, *tree.GetField, *tree.GetJSONField, *tree.Let:
@@ -110,8 +114,8 @@ func leakproofAlone(e tree.Expr) bool {
 	return false
 }
 
-// isPattern reports whether e is a constant that LIKE accepts as a pattern. LIKE rejects a pattern that ends in a backslash which escapes
-// nothing.
+// isPattern reports whether e is a constant that LIKE accepts as a pattern. LIKE rejects a pattern that ends in a
+// backslash that escapes nothing.
 func isPattern(e tree.Expr) bool {
 	l, ok := e.(*tree.Literal)
 	if !ok || l.Value.IsNull() {
@@ -121,12 +125,12 @@ func isPattern(e tree.Expr) bool {
 	return (len(text)-len(strings.TrimRight(text, `\`)))%2 == 0
 }
 
-// once prepares the conditions on a barrier's rows for crossing it. Some can cross if an operand that is not leakproof, and that does not
-// depend on these rows, is replaced by a column. The plan computes these operands into the columns of first, before it reads in: then
-// nothing shows whether an operand was computed for a row. in is the barrier's relation with the conditions that crossed. rest are the
-// conditions that stay above.
+// once moves further conditions below a barrier. If an operand of a condition is not leakproof but does not depend
+// on the barrier's rows, once replaces it by a column in first, so that the condition can cross. The plan computes
+// the columns in first before it reads the view, so nothing shows whether an operand was computed for a row. in is
+// the barrier's relation with the conditions that crossed, and rest holds the conditions that stay above it.
 func (p *planner) once(r *barrierRel) (first []tree.Computed, in relation, rest []tree.Expr) {
-	if p.options.Batch { // a plan for partitions needs a table at its root
+	if p.options.Batch { // a plan for partitions must have a table at its root
 		return nil, r.in, r.conds
 	}
 	own := setOf(r.in.cols())
@@ -142,8 +146,10 @@ func (p *planner) once(r *barrierRel) (first []tree.Computed, in relation, rest 
 	return first, push(r.in, down), rest
 }
 
-// takeOut replaces the operands of a comparison that are not leakproof by columns, which made computes. crosses is the comparison over
-// these columns; it is nil if the comparison would still not be leakproof.
+// takeOut replaces the operands of a comparison that are not leakproof by columns. made lists these columns and the
+// expressions that compute them. crosses is the comparison with the columns as operands; it is nil if the
+// comparison would still not be leakproof. own holds the columns of the barrier: an operand that uses one of them
+// is not replaced.
 func (p *planner) takeOut(cond tree.Expr, own colSet) (made []tree.Computed, crosses tree.Expr) {
 	c, ok := cond.(*tree.Call)
 	if !ok || c.Func.Safe || !nullRejecting[c.Func.Name] && c.Func.Name != "$in" && c.Func.Name != "$in_array" {
@@ -162,7 +168,8 @@ func (p *planner) takeOut(cond tree.Expr, own colSet) (made []tree.Computed, cro
 		if empty.T.Kind == value.Bytes {
 			empty.Value = value.OfBytes(nil)
 		}
-		// This call fails if the pattern is invalid, so that the condition itself cannot fail.
+		// This call fails if the pattern is invalid. It is computed before the view is read, so the condition
+		// itself cannot fail for a row.
 		made = append(made, tree.Computed{Col: p.newCol("", c.Type()), Expr: &tree.Call{Func: c.Func, Args: []tree.Expr{empty, args[1]}}})
 		return made, &tree.Call{Func: c.Func, Args: args}
 	}
@@ -173,7 +180,8 @@ func (p *planner) takeOut(cond tree.Expr, own colSet) (made []tree.Computed, cro
 	return made, crosses
 }
 
-// buildBarrier filters the rows of the view. The operands that are computed once make one row, the left side of an apply join.
+// buildBarrier plans a filter over the rows of the view. If there are operands that are computed only once, they
+// form one row, which is the left side of an apply join with the view.
 func (p *planner) buildBarrier(r *barrierRel, req request) (built, error) {
 	first, in, rest := p.once(r)
 	view, err := p.build(filterBy(in, rest), req)

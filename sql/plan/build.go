@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Build plans a resolved statement over a catalog.
+// Build plans a resolved statement for the tables of a catalog.
 func Build(s tree.Statement, catalog *schema.Catalog, options Options) (*Plan, error) {
 	p := newPlanner(options)
 	p.catalog = catalog
@@ -66,13 +66,15 @@ func (p *planner) statementHints(h tree.Hints) {
 	}
 }
 
-// RowExpr is an expression over one row that does not belong to a statement: a DEFAULT, a generated column, a CHECK.
+// RowExpr is an expression over one row of a table that does not belong to a statement: a DEFAULT, a generated
+// column or a CHECK constraint.
 type RowExpr struct {
 	Expr      Expr
 	Registers int
 }
 
-// ColumnExpr plans an expression over one row. The Col.IDs of its Refs are 0 to n-1: the places of the columns in that row.
+// ColumnExpr plans an expression over one row with n columns. The Col.ID of a column in e is the index (0 to n-1)
+// of the column in that row.
 func ColumnExpr(e tree.Expr, n int) (*RowExpr, error) {
 	p := newPlanner(Options{})
 	at := slots{}

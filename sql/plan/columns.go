@@ -4,7 +4,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 )
 
-// colSet is a set of columns by tree.Col.ID.
+// colSet is a set of columns, each given by its tree.Col.ID.
 type colSet map[int]bool
 
 func setOf(cols []tree.Col) colSet {
@@ -22,7 +22,7 @@ func (s colSet) addAll(t colSet) colSet {
 	return s
 }
 
-// within reports whether t contains all of s.
+// within reports whether all columns of s are in t.
 func (s colSet) within(t colSet) bool {
 	for id := range s {
 		if !t[id] {
@@ -41,7 +41,8 @@ func (s colSet) intersects(t colSet) bool {
 	return false
 }
 
-// refsOf returns the columns that expressions refer to and do not define themselves, including those in subqueries.
+// refsOf returns the columns that the expressions use but do not define themselves. Subqueries in the expressions
+// are included.
 func refsOf(exprs ...tree.Expr) colSet {
 	c := collector{used: colSet{}, made: colSet{}}
 	for _, e := range exprs {
@@ -50,14 +51,15 @@ func refsOf(exprs ...tree.Expr) colSet {
 	return c.free()
 }
 
-// freeOf returns the columns of enclosing queries that a relation refers to.
+// freeOf returns those columns of enclosing queries to which a relation refers.
 func freeOf(r relation) colSet {
 	c := collector{used: colSet{}, made: colSet{}}
 	c.relation(r)
 	return c.free()
 }
 
-// collector gathers the columns that expressions, scans and relations use and define. Each column is defined in one place only.
+// collector gathers the columns that expressions, scans and relations use and define. Each column is defined only
+// once.
 type collector struct{ used, made colSet }
 
 func (c *collector) free() colSet {
@@ -79,7 +81,7 @@ func (c *collector) relation(r relation) {
 	}
 }
 
-// expr collects the columns of an expression, which may be nil.
+// expr collects the columns of an expression. The expression can be nil.
 func (c *collector) expr(e tree.Expr) {
 	if e == nil {
 		return
@@ -145,7 +147,8 @@ func hasSubquery(e tree.Expr) bool {
 	return found
 }
 
-// replace returns e with expressions in place of the columns that are keys of with. e holds no subquery.
+// replace returns e with each column whose ID is a key of with replaced by the expression under that key. e must
+// not contain a subquery.
 func replace(e tree.Expr, with map[int]tree.Expr) tree.Expr {
 	return rebuild(e, func(e tree.Expr) tree.Expr {
 		if r, ok := e.(*tree.Ref); ok {
@@ -157,7 +160,8 @@ func replace(e tree.Expr, with map[int]tree.Expr) tree.Expr {
 	})
 }
 
-// rebuild returns a copy of e. Where swap returns an expression for a part of e, that expression takes the place of the part.
+// rebuild returns a copy of e in which some subexpressions are replaced: each one for which swap returns an
+// expression is replaced by that expression.
 func rebuild(e tree.Expr, swap func(tree.Expr) tree.Expr) tree.Expr {
 	if e == nil {
 		return nil

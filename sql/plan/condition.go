@@ -7,7 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// conjuncts folds the constants of a condition and splits it into the parts that must all be TRUE. A nil cond means no condition.
+// conjuncts folds the constants of a condition and splits the condition at AND. All returned conditions must be
+// TRUE. A nil cond gives none.
 func (p *planner) conjuncts(cond tree.Expr) []tree.Expr {
 	if cond == nil {
 		return nil
@@ -49,13 +50,14 @@ func split(e tree.Expr, list []tree.Expr) []tree.Expr {
 	return append(list, e)
 }
 
-// opposites pairs comparisons: one is TRUE where the other is FALSE, unless NaN is compared.
+// opposites maps each comparison to its negation: one is TRUE where the other is FALSE, unless NaN is compared.
 var opposites = map[string]string{
 	"$less": "$greater_or_equal", "$less_or_equal": "$greater", "$greater": "$less_or_equal", "$greater_or_equal": "$less",
 	"$equal": "$not_equal", "$not_equal": "$equal",
 }
 
-// negate turns NOT e into a list of conditions that seeks can use more easily; nil if it knows none.
+// negate returns conditions that together mean NOT e and that seeks can use more easily. It returns nil if it knows
+// none.
 func negate(e tree.Expr) []tree.Expr {
 	c, ok := e.(*tree.Call)
 	if !ok || c.Func.Safe {
@@ -76,8 +78,8 @@ func negate(e tree.Expr) []tree.Expr {
 	return nil
 }
 
-// exact reports whether any two values of a type are less, equal or greater. NaN is none of these to any value, and may be part of an ARRAY
-// or STRUCT.
+// exact reports whether, of any two values of the type, one is less or greater, or both are equal. That does not
+// hold for types that can contain NaN (floating-point numbers, and ARRAY and STRUCT), nor for JSON.
 func exact(t *value.Type) bool {
 	switch t.Kind {
 	case value.Float64, value.Float32, value.Array, value.Struct, value.JSON:
@@ -86,7 +88,8 @@ func exact(t *value.Type) bool {
 	return true
 }
 
-// splitStruct turns (a, b) = s into a = s.0 and b = s.1, which key seeks can use. It returns nil if it cannot.
+// splitStruct splits (a, b) = s into a = s.0 and b = s.1, which key seeks can use. It returns nil if c does not
+// have that form.
 func splitStruct(c *tree.Call) []tree.Expr {
 	left, right := c.Args[0], c.Args[1]
 	make1, ok := left.(*tree.MakeStruct)
@@ -106,7 +109,8 @@ func splitStruct(c *tree.Call) []tree.Expr {
 	return parts
 }
 
-// field returns the expression e.i. If e is a constant or builds a struct, it picks the field now.
+// field returns an expression for field number i of the struct e. If e is a constant or makes a struct, the result
+// is the value of the field itself.
 func field(e tree.Expr, i int) tree.Expr {
 	switch e := e.(type) {
 	case *tree.MakeStruct:
@@ -120,7 +124,7 @@ func field(e tree.Expr, i int) tree.Expr {
 	return &tree.GetField{T: e.Type().Fields[i].Type, Arg: e, Index: i}
 }
 
-// call makes a call of one of GoogleSQL's operators.
+// call returns a call of an operator of GoogleSQL whose result is BOOL.
 func call(name string, args ...tree.Expr) *tree.Call {
 	f := &tree.Function{Name: name, Type: value.BoolType}
 	for _, a := range args {
@@ -138,19 +142,19 @@ func sameKinds(types []*value.Type) bool {
 	return true
 }
 
-// isTrue says whether e is the literal TRUE.
+// isTrue reports whether e is the literal TRUE.
 func isTrue(e tree.Expr) bool {
 	l, ok := e.(*tree.Literal)
 	return ok && !l.Value.IsNull() && l.T.Kind == value.Bool && l.Value.AsBool()
 }
 
-// isNever says whether e is the literal FALSE or NULL.
+// isNever reports whether e is the literal FALSE or NULL.
 func isNever(e tree.Expr) bool {
 	l, ok := e.(*tree.Literal)
 	return ok && (l.Value.IsNull() || l.T.Kind == value.Bool && !l.Value.AsBool())
 }
 
-// isCall reports whether e calls the function of that name without SAFE, and returns the call.
+// isCall reports whether e calls the function called name without SAFE, and returns the call.
 func isCall(e tree.Expr, name string) (*tree.Call, bool) {
 	c, ok := e.(*tree.Call)
 	if !ok || c.Func.Safe || !strings.EqualFold(c.Func.Name, name) {

@@ -10,10 +10,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// describer writes expressions as in Spanner's plans: columns as $name, calls in infix or function form.
+// describer formats expressions as Spanner's plans do: columns as $name, and calls as infix operators or as
+// functions.
 type describer struct {
 	literals map[string]value.Value // values of the parameters that are written as constants, by name
-	// subqueries holds the subqueries met so far; number i is called $sv_i in the text. The scalar node of the expression lists them.
+	// subqueries holds the subqueries that were formatted so far. Number i is written as $sv_i, and the scalar node
+	// of the expression has them as children.
 	subqueries []*Subquery
 }
 
@@ -57,7 +59,7 @@ func (d *describer) expr(e Expr) string {
 	return fmt.Sprintf("%T", e)
 }
 
-// known returns the constant that replaces a parameter in the text, if there is one, and otherwise e.
+// known returns e. If e is a parameter that is written as a constant, known returns the constant instead.
 func (d *describer) known(e Expr) Expr {
 	if p, ok := e.(*Parameter); ok {
 		if v, ok := d.literals[p.Name]; ok {
@@ -68,7 +70,7 @@ func (d *describer) known(e Expr) Expr {
 }
 
 func columnName(name string, i int) string {
-	name = strings.TrimPrefix(name, "$") // columns without a name have a generated one, which begins with $
+	name = strings.TrimPrefix(name, "$") // columns without a name have a generated name, which begins with $
 	if name == "" {
 		return "v" + strconv.Itoa(i)
 	}
@@ -130,7 +132,7 @@ func (d *describer) subquery(e *Subquery) string {
 	return name
 }
 
-// literal writes a constant, cut to maxLiteral bytes.
+// literal formats a constant, cut to maxLiteral bytes.
 func literal(l *tree.Literal) string {
 	if l.Value.IsNull() {
 		return "<null>"
@@ -152,8 +154,8 @@ func literal(l *tree.Literal) string {
 
 const maxLiteral = 200
 
-// seekCondition returns an expression over the key's columns that is TRUE for the keys that the seeks read; nil if the scan reads
-// everything.
+// seekCondition returns an expression over the columns of the key that is TRUE for the keys that the seeks read. It
+// returns nil if the scan reads everything.
 func (n *Scan) seekCondition() Expr {
 	key := KeyColumns(n)
 	column := func(i int) Expr {
@@ -245,12 +247,13 @@ func (r *SeekRange) conditions(column Expr) []Expr {
 	return list
 }
 
-// adviceKey is the metadata key of a node's advice. The advice warns where Cloud Spanner would be slower, so that a query that is fast here
-// is no surprise there. Viewers also show metadata whose keys they do not know.
+// adviceKey is the metadata key of a node's advice. The advice warns of scans that are fast here but slow on Cloud
+// Spanner. Viewers of plans show metadata with keys that they do not know, too, so they show the advice.
 const adviceKey = "cloud_spanner"
 
-// advice lists the cases in which Cloud Spanner was measured to be slower than this scan, and what a statement needs to be fast there. It
-// is "" if none is known. The figures behind it are in bench/README.md.
+// advice returns warnings about this scan, separated by semicolons: in which cases Cloud Spanner was measured to be
+// slower, and what makes the statement fast there. It returns "" if there are none. bench/README.md has the
+// measurements.
 func (n *Scan) advice() string {
 	var list []string
 	if n.Chosen {
@@ -265,7 +268,8 @@ func (n *Scan) advice() string {
 	return strings.Join(list, "; ")
 }
 
-// scattered reports whether the scan reads rows by a list of whole keys. It is false for a scan of DML, which no Read call can replace.
+// scattered reports whether the scan reads rows by a list of whole keys. It is false for a scan of DML, because a
+// Read call cannot replace DML.
 func (n *Scan) scattered() bool {
 	if n.Index != nil || n.Exclusive || len(n.Seeks) == 0 {
 		return false

@@ -75,7 +75,8 @@ func (p *planner) conflict(s *tree.Conflict) (*Conflict, error) {
 	return c, err
 }
 
-// finishDML plans the parts that every kind of DML has: the assertion on the number of rows, and THEN RETURN.
+// finishDML plans what every kind of DML can have: the assertion on the number of rows (ASSERT_ROWS_MODIFIED), and
+// THEN RETURN.
 func (p *planner) finishDML(m *DML, assert tree.Expr, r *tree.Returning) error {
 	p.plan.Kind, p.plan.Root = m.Kind, m
 	var err error
@@ -107,7 +108,8 @@ func (p *planner) finishDML(m *DML, assert tree.Expr, r *tree.Returning) error {
 	return nil
 }
 
-// returned finds the columns of the changed table that THEN RETURN refers to, and the scan's names for them.
+// returned returns the columns of the changed table that THEN RETURN refers to, and the corresponding output
+// columns of the scan.
 func returned(r *tree.Returning) (columns []*schema.Column, out []tree.Col) {
 	refs := refsOf(r.Exprs...)
 	for i, c := range r.Scan.Out {
@@ -164,7 +166,8 @@ func (p *planner) update(s *tree.Update) error {
 	return p.finishDML(m, s.Assert, s.Return)
 }
 
-// keyColumns returns the primary key's columns in a scan. It adds those that the scan lacks.
+// keyColumns returns the scan's output columns for the primary key. It adds to the scan the key columns that the
+// scan lacks.
 func (p *planner) keyColumns(s *scanRel) []tree.Col {
 	var key []tree.Col
 	for _, part := range s.table.Key {
@@ -173,7 +176,8 @@ func (p *planner) keyColumns(s *scanRel) []tree.Col {
 	return key
 }
 
-// columnOf returns the scan's output column for a column of its table. It adds one if the scan lacks it.
+// columnOf returns the scan's output column for column c of the table. If the scan does not have the column,
+// columnOf adds it.
 func (p *planner) columnOf(s *scanRel, c *schema.Column) tree.Col {
 	if i := s.place(c); i >= 0 {
 		return s.out[i]

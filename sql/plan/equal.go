@@ -9,8 +9,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// EqualModuloLiterals reports whether plan b has the same operators as plan a, with parameters in place of some of a's constants. literals
-// are the values of these parameters, by name. It does not compare Plan.Read, which follows from the operators.
+// EqualModuloLiterals reports whether plans a and b have the same operators, except that b may have parameters in
+// place of some constants of a. literals holds the values of these parameters by name. Plan.Read is not compared,
+// because it follows from the operators.
 func EqualModuloLiterals(a, b *Plan, literals map[string]value.Value) bool {
 	m := matcher{literals}
 	left, right := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
@@ -23,11 +24,12 @@ func EqualModuloLiterals(a, b *Plan, literals map[string]value.Value) bool {
 	return true
 }
 
-// matcher compares the parts of two plans by reflection, down to constants and parameters. Tables, indexes and columns are equal
+// matcher compares two plans by reflection, down to constants and parameters. Tables, indexes and columns are equal
 // only if they are the same objects.
 type matcher struct{ literals map[string]value.Value }
 
-// descriptorPackages is the path prefix of the protobuf packages. Their descriptors are equal only if they are the same objects.
+// descriptorPackages is the path prefix of the protobuf packages. Descriptors of these packages are equal only if
+// they are the same objects.
 const descriptorPackages = "google.golang.org/protobuf/"
 
 var catalogPackage = reflect.TypeFor[schema.Table]().PkgPath()
@@ -80,8 +82,8 @@ func (m matcher) equalInterfaces(a, b reflect.Value) bool {
 	return m.equal(a.Elem(), b.Elem())
 }
 
-// equalsParameter reports whether a is the parameter b, or a literal with the value of b. It compares parameters by name, since the two
-// plans number them differently.
+// equalsParameter reports whether a is the parameter b, or a literal with the value of b. It compares parameters by
+// name, because each plan numbers its parameters in its own way.
 func (m matcher) equalsParameter(a any, b *Parameter) bool {
 	switch a := a.(type) {
 	case *Parameter:

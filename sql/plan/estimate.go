@@ -7,17 +7,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// estimate is the guessed number of rows of a relation and the cost of making them. The unit of cost is one row of a sequential scan.
+// estimate holds the guessed number of rows of a relation, and the guessed cost of computing them. The unit of cost
+// is that of reading one row in a sequential scan.
 type estimate struct{ rows, cost float64 }
 
-// The planner has no statistics: it guesses from the form of the conditions how many rows satisfy them.
+// The planner has no statistics. It guesses from the form of the conditions how many rows satisfy them. A constant
+// guess... is a number of rows or elements, cost... a cost, and select... the fraction of rows that satisfy a
+// condition.
 const (
 	guessTableRows  = 100_000.0
 	guessSystemRows = 200.0
 	guessArray      = 10.0   // guessed number of elements of an array
-	costSeek        = 10.0   // finding a key; moving to the next one costs 1
+	costSeek        = 10.0   // finding a key; moving to the next key costs 1
 	costIndexRow    = 0.8    // indexes are narrower than tables
-	costColumnarRow = 0.3    // reading the wanted columns of a row from a columnar copy
+	costColumnarRow = 0.3    // reading the needed columns of a row from a columnar copy
 	selectKey       = 0.0001 // for a key part that equals a value
 	selectListed    = 0.0003 // for a key part that equals a list element; a list is a bit less selective than one value
 	selectEqual     = 0.05   // for any other column that equals a value
@@ -30,7 +33,7 @@ const (
 	selectOther     = 0.5 // for any other condition
 )
 
-// estimate guesses how many rows satisfy the conditions, and the cost of reading them.
+// estimate sets the guessed number of rows that the access returns, and the cost of reading them.
 func (a *access) estimate(pred predicate) {
 	a.rows = guessTableRows
 	ranges := 1.0
@@ -76,7 +79,8 @@ func (a *access) costRow() float64 {
 	return costIndexRow
 }
 
-// guess estimates how many rows a seek finds in how many key ranges. unique says that it finds at most one row in each.
+// guess estimates how many rows a seek finds, and in how many key ranges. unique says that it finds at most one row
+// in each range.
 func (a *access) guess(sk *seek) (rows, ranges float64, unique bool) {
 	if sk.tuple != nil {
 		unique = a.wholeKey(sk.tupleLen)
@@ -119,7 +123,7 @@ func (a *access) guess(sk *seek) (rows, ranges float64, unique bool) {
 	return math.Max(rows, 1), ranges, false
 }
 
-// selectivity guesses the fraction of rows that lie within the bounds.
+// selectivity guesses which fraction of the rows lies within the bounds.
 func (r *rangeSargs) selectivity() float64 {
 	switch {
 	case r.prefix != nil:
@@ -136,7 +140,7 @@ func (r *rangeSargs) selectivity() float64 {
 	return 1
 }
 
-// wholeKey reports whether values for the first n key parts identify at most one row.
+// wholeKey reports whether at most one row has given values in the first n parts of the key.
 func (a *access) wholeKey(n int) bool {
 	if a.index != nil && a.index.Unique {
 		return n >= len(a.index.Key)
@@ -144,7 +148,8 @@ func (a *access) wholeKey(n int) bool {
 	return n >= len(a.key)
 }
 
-// residualSelectivity guesses which fraction of the rows that an access reads satisfy the conditions that its seeks do not imply.
+// residualSelectivity guesses which fraction of the rows that an access reads satisfies the conditions that its
+// seeks do not imply.
 func residualSelectivity(pred predicate, a *access) float64 {
 	f := 1.0
 	for i := range pred.conds {
@@ -181,16 +186,16 @@ func condSelectivity(pred predicate, cond int) float64 {
 	return selectOther
 }
 
-// Costs of operators, for each row.
+// The constants are costs of operators for each row, in the unit of estimate.
 const (
 	costFilter  = 0.05
 	costHash    = 0.5 // to put a row in a hash table
 	costProbe   = 0.2
-	costElement = 0.2 // to make a row of an array's element
-	costSort    = 0.1 // for each row and doubling of their number
+	costElement = 0.2 // to make a row from an element of an array
+	costSort    = 0.1 // times the binary logarithm of the number of rows
 )
 
-// guess estimates a relation. It treats columns of enclosing rows as known values.
+// guess estimates the rows and the cost of a relation. It treats columns of enclosing rows as known values.
 func (p *planner) guess(r relation) estimate {
 	switch r := r.(type) {
 	case *unitRel:
@@ -242,7 +247,7 @@ func (p *planner) guess(r relation) estimate {
 	return sum
 }
 
-// elements returns how many rows an UNNEST of arrays makes of one row.
+// elements guesses how many rows an UNNEST of arrays makes from one row.
 func elements(arrays []tree.Expr) float64 {
 	n := 0.0
 	for _, a := range arrays {
@@ -255,7 +260,8 @@ func elements(arrays []tree.Expr) float64 {
 	return n
 }
 
-// maxGuessing bounds the depth of joins at which both join methods are compared, since each level doubles the work.
+// maxGuessing is the depth of nested joins up to which guess compares both join methods. It is limited because each
+// level doubles the work.
 const maxGuessing = 5
 
 func sortCost(rows float64) float64 { return rows * math.Log2(rows+2) * costSort }
@@ -272,7 +278,8 @@ func (p *planner) guessLimit(r *limitRel) estimate {
 	return estimate{n, e.cost}
 }
 
-// limitRows returns the number of rows that a LIMIT lets through. It is a guess if the LIMIT is not a constant, and 0 if there is no LIMIT.
+// limitRows returns the number of rows of a LIMIT. It guesses if the LIMIT is not a constant, and returns 0 if
+// there is no LIMIT.
 func limitRows(count tree.Expr) float64 {
 	if count == nil {
 		return 0

@@ -7,11 +7,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Expr is a scalar expression over the current row of an operator. The expressions of a plan are those of package tree that mention neither a
-// column nor a parameter nor a scan (Literal, Call, Cast, MakeStruct, GetField, GetJSONField), and the expressions below.
+// Expr is a scalar expression over the current row of an operator. A plan uses those expressions of package tree
+// that mention neither a column nor a parameter nor a scan (Literal, Call, Cast, MakeStruct, GetField,
+// GetJSONField), and the expressions below.
 //
-// The others have a form of their own because the planner compiles an expression of the statement more than once, each time for rows with other
-// slots. A Plan also lives in a cache for long and must not hold the scans of the statement.
+// The expressions below replace those of package tree for two reasons. The planner compiles an expression of the
+// statement more than once, each time for rows with other slots. And a Plan stays in a cache for long, so it must
+// not refer to the scans of the statement.
 type Expr = tree.Expr
 
 type (
@@ -21,8 +23,9 @@ type (
 		Index int
 		Name  string // shown in printed plans
 	}
-	// Outer is a column of an enclosing row: of the left side of the Apply that this expression runs under, or of the row whose expression
-	// holds the Subquery. The enclosing operator has put its value in a register (see Bind).
+	// Outer is a column of an enclosing row. That is a row of the left side of the Apply whose right side contains
+	// this expression, or the row whose expression contains the Subquery. The enclosing operator has put the
+	// column's value in a register (see Bind).
 	Outer struct {
 		T        *value.Type
 		Register int
@@ -34,23 +37,24 @@ type (
 		Index int
 		Name  string
 	}
-	// Lambda is a function as an argument. A call puts its arguments in Registers and then computes Body.
+	// Lambda is a function that is an argument of a call. The called function puts the lambda's arguments in
+	// Registers and then computes Body.
 	Lambda struct {
 		Registers []int
 		Body      Expr
 	}
-	// Subquery runs Plan. The rows of Plan have one column (any columns for EXISTS).
+	// Subquery runs Plan. The rows of Plan have one column (for EXISTS, any number of columns).
 	Subquery struct {
 		T    *value.Type
 		Kind tree.SubqueryKind
 		In   Expr // left side of IN
 		Plan Node
-		// Bind lists the columns of the current row that Plan refers to. If Plan refers to no enclosing row at all, Constant is set: each
-		// run computes the result once.
+		// Bind lists the columns of the current row that Plan refers to. Constant says that Plan refers to no
+		// enclosing row at all, so each run computes the result only once.
 		Bind     []Bind
 		Constant bool
 	}
-	// Let computes Values into Registers, in order, then Body.
+	// Let computes Values into Registers, in this order, and then Body.
 	Let struct {
 		Registers []int
 		Values    []Expr
@@ -58,7 +62,7 @@ type (
 	}
 )
 
-// Bind puts a column of the current row in a register.
+// Bind says that column Slot of the current row is put in the register with the number Register.
 type Bind struct {
 	Slot, Register int
 	Name           string // shown in printed plans

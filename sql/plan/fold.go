@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// fold computes the constant parts of an expression. A part whose computation fails is left as it is, so that the error appears only if the
-// statement computes it.
+// fold computes the constant parts of an expression. If computing a part fails, fold leaves that part as it is, so
+// the error appears only if the statement computes the part.
 func (p *planner) fold(e tree.Expr) tree.Expr {
 	if e == nil {
 		return nil
@@ -88,13 +88,14 @@ func callConstant(f *fn.Scalar, args []value.Value) (value.Value, error) {
 	return f.Call(ctx, args)
 }
 
-// constants are the arguments of a lazy function, all known.
+// constants are the arguments of a lazy function when all of them are constants.
 type constants []value.Value
 
 func (c constants) Arg(i int) (value.Value, error) { return c[i], nil }
 func (c constants) Len() int                       { return len(c) }
 
-// shorten drops operands of AND and OR that do not change the result.
+// shorten removes operands of AND and OR that do not change the result. If one operand decides the result, shorten
+// returns that operand.
 func shorten(c *tree.Call) tree.Expr {
 	if c.Func.Safe || c.Func.Name != "$and" && c.Func.Name != "$or" {
 		return c
@@ -137,7 +138,7 @@ func (p *planner) foldCast(c *tree.Cast) tree.Expr {
 		return &tree.Literal{T: c.T, Value: value.Null(c.T.Kind)}
 	}
 	if zoned(l.T) != zoned(c.T) {
-		return folded // depends on the database's time zone
+		return folded // the result depends on the database's time zone
 	}
 	f, err := conversion.Cast(l.T, c.T, c.Safe)
 	if err != nil {

@@ -23,7 +23,7 @@ func (p *planner) buildJoin(r *joinRel, req request) (built, error) {
 	return p.buildHashJoin(j, req)
 }
 
-// chooseJoin orders inner joins. For every other join it chooses the method.
+// chooseJoin chooses how to execute a join: the order of inner joins, and the method of every other join.
 func (p *planner) chooseJoin(r *joinRel) (*joinRel, error) {
 	h, err := joinHints(r.hints, p.hints)
 	if err != nil {
@@ -56,7 +56,7 @@ func (p *planner) chooseJoin(r *joinRel) (*joinRel, error) {
 	return &j, nil
 }
 
-// hinted holds the hints that apply to a join.
+// hinted holds what hints say about a join.
 type hinted struct {
 	method     joinMethod
 	forceOrder bool
@@ -65,7 +65,8 @@ type hinted struct {
 
 func (h hinted) given() bool { return h.method != anyMethod || h.forceOrder || h.buildLeft }
 
-// joinHints reads the hints at a join, and the statement's hints that apply to all joins.
+// joinHints returns what hints say about a join. The parameter at holds the hints at the join; statement holds
+// those of the statement, which apply to all joins.
 func joinHints(at, statement tree.Hints) (hinted, error) {
 	var h hinted
 	for _, name := range []string{"JOIN_METHOD", "JOIN_TYPE"} {
@@ -103,7 +104,8 @@ func joinHints(at, statement tree.Hints) (hinted, error) {
 	return h, nil
 }
 
-// method chooses between an apply join, which runs right for each row of left, and a hash join.
+// method chooses the cheaper method for a join: an apply join, which runs right for each row of left, or a hash
+// join.
 func (p *planner) method(j *joinRel) joinMethod {
 	if j.kind == FullJoin {
 		return hashMethod
@@ -123,8 +125,8 @@ func (p *planner) method(j *joinRel) joinMethod {
 	return hashMethod
 }
 
-// seeks reports whether a relation is a scan by key. With Options.Batch the planner joins such a scan by apply, so that the join can be
-// partitioned.
+// seeks reports whether a relation is a scan of key ranges. With Options.Batch the planner joins such a scan by an
+// apply join, so that the query can be partitioned.
 func (p *planner) seeks(r relation) bool {
 	s, ok := r.(*scanRel)
 	if !ok {
@@ -134,8 +136,9 @@ func (p *planner) seeks(r relation) bool {
 	return err == nil && a.seeks != nil
 }
 
-// remakes says whether a relation is a system table that would make all of its rows for each row of the other side of an apply join. The
-// planner avoids that: it only guesses the number of rows of that side, and the guess may be far too low.
+// remakes reports whether a relation is a system table that would compute all of its rows again for each row of the
+// left side of an apply join. The planner avoids that, because it only guesses how many rows the left side has, and
+// the guess can be far too low.
 func remakes(r relation) bool {
 	s, ok := r.(*scanRel)
 	if !ok || s.table.Rows == nil {
@@ -146,7 +149,8 @@ func remakes(r relation) bool {
 	})
 }
 
-// hashCost returns the cost of putting right in a hash table and looking up the rows of left in it.
+// hashCost returns the cost of putting the rows of right in a hash table and looking up the rows of left in it. If
+// the join is not hashable, each row of left is compared with all rows of right.
 func hashCost(left, right estimate, hashable bool) float64 {
 	if !hashable {
 		return right.cost + left.rows*right.rows*costFilter
@@ -165,7 +169,8 @@ func (r *joinRel) hashable() bool {
 	return false
 }
 
-// equiSides splits a condition "l = r" into l over the left columns and r over the right ones. ok is false for any other condition.
+// equiSides splits a condition "l = r" into l, which uses only columns of left, and r, which uses only columns of
+// right. ok is false for any other condition.
 func equiSides(c tree.Expr, left, right colSet) (l, r tree.Expr, ok bool) {
 	eq, is := isCall(c, "$equal")
 	if !is || hasSubquery(c) || eq.Args[0].Type().Kind != eq.Args[1].Type().Kind {
@@ -183,7 +188,8 @@ func equiSides(c tree.Expr, left, right colSet) (l, r tree.Expr, ok bool) {
 	return nil, nil, false
 }
 
-// distinctFirst turns a semi join around: each distinct row of right looks up rows of left. It returns nil if that is not cheaper.
+// distinctFirst turns a semi join into an inner join that looks up the rows of left for each distinct row of right.
+// It returns nil if that is impossible or not cheaper.
 func (p *planner) distinctFirst(r *joinRel) *joinRel {
 	if r.kind != SemiJoin || r.lateral || len(r.conds) == 0 {
 		return nil
@@ -211,7 +217,8 @@ func (p *planner) distinctFirst(r *joinRel) *joinRel {
 	return &joinRel{kind: InnerJoin, left: agg, right: looked, method: applyMethod}
 }
 
-// buildApply makes an apply join. It runs right, which already contains the join's conditions, for each row of left.
+// buildApply plans an apply join, which runs right for each row of left. right already contains the join's
+// conditions.
 func (p *planner) buildApply(j *joinRel, req request) (built, error) {
 	in := req.with(freeOf(j.right))
 	in.group = nil
@@ -252,7 +259,8 @@ func (p *planner) buildHashJoin(j *joinRel, req request) (built, error) {
 	return out, p.hashKeys(n, j, left, right)
 }
 
-// hashKeys divides the conditions of a hash join into its keys and the rest.
+// hashKeys divides the conditions of a hash join into n.LeftKeys = n.RightKeys, the keys of the hash table, and
+// n.Cond, which holds all other conditions.
 func (p *planner) hashKeys(n *HashJoin, j *joinRel, left, right built) error {
 	var rest []tree.Expr
 	leftCols, rightCols := setOf(j.left.cols()), setOf(j.right.cols())

@@ -7,34 +7,41 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 )
 
-// Inner joins may be executed in any order, and the order decides about the cost. The planner chooses it in three steps:
+// Inner joins can be executed in any order, and the order decides how much the join costs. The planner chooses the
+// order in three steps:
 //
-//  1. gather makes one group of all inner joins that are nested in each other: the relations that they join (leaves), and all their conditions.
-//     It stops at whatever may not change its place: outer joins, joins with a hint, and views that hide rows (barrier.go).
-//  2. transfer derives conditions from equalities. From a.x = b.y and a.x = 5 follows b.y = 5. It adds that where b can find rows by y.
-//  3. A greedy search begins with each leaf in turn, at most with maxStarts of them. It adds the leaf whose step costs least, until all are
-//     joined. A step is a nested loop, which opens the leaf for each row that was joined before, with the conditions as seeks; or a hash join,
-//     which reads the leaf once. The cheapest of the orders found wins.
+//  1. gather makes one group of inner joins that are nested in each other: the relations that they join (leaves),
+//     and all their conditions. It does not look into relations that must stay where they are: outer joins, joins
+//     with a hint, and views that hide rows (barrier.go).
+//  2. transfer derives conditions from equalities. From a.x = b.y and a.x > 5 follows b.y > 5. It adds such a
+//     condition if b can find rows by y.
+//  3. A greedy search begins with each leaf in turn, at most with maxStarts of them. It adds the leaf whose step
+//     costs least, until all are joined. A step is either a nested loop, which opens the leaf for each row that was
+//     joined before, with the conditions as seeks; or a hash join, which reads the leaf once. The planner takes the
+//     cheapest order that it has found.
 //
-// The search looks at no more than leaves * leaves steps for each start, where a search of all orders would look at factorially many. It may
-// miss the best order of many relations. A leaf that refers to columns of other leaves (UNNEST of an array, a correlated subquery) comes behind
-// these in every order.
+// The search looks at no more than leaves * leaves steps for each start. A search of all orders would look at
+// factorially many. So the search can miss the best order of many relations. A leaf that refers to columns of other
+// leaves (UNNEST of an array, a correlated subquery) comes after these leaves in every order.
 //
-// estimate.go guesses rows and costs, from keys and from the forms of conditions. There are no statistics yet.
+// estimate.go guesses the numbers of rows and the costs from keys and from the forms of conditions, because there
+// are no statistics.
 
-// joinGroup is a set of relations under one inner join of them all.
+// joinGroup is a set of relations that are all joined by inner joins.
 type joinGroup struct {
 	leaves []relation
-	// needs[i] are the columns of other leaves that leaves[i] refers to, so that it must come after those leaves.
+	// needs[i] are the columns of other leaves to which leaves[i] refers, so leaves[i] must come after those
+	// leaves.
 	needs []colSet
 	conds []tree.Expr
 }
 
-// maxStarts bounds how many relations are tried as the first of a join order.
+// maxStarts is the greatest number of relations that are tried as the first of a join order.
 const maxStarts = 8
 
-// orderJoins orders the relations of an inner join. It tries several first relations and always adds the relation that is cheapest next. Of
-// equally cheap orders it takes the one whose first relation comes earlier in the text.
+// orderJoins chooses the order of the relations of an inner join. It builds one order for each of several first
+// relations, and takes the cheapest order. Of equally cheap orders it takes the one whose first relation comes
+// first in the statement.
 func (p *planner) orderJoins(r *joinRel) *joinRel {
 	g := &joinGroup{}
 	g.gather(r)
@@ -65,7 +72,7 @@ func (p *planner) orderJoins(r *joinRel) *joinRel {
 	return best
 }
 
-// gather collects the relations and conditions of nested inner joins.
+// gather adds the relations and conditions of nested inner joins to the group.
 func (g *joinGroup) gather(r relation) {
 	j, ok := r.(*joinRel)
 	if !ok || j.kind != InnerJoin || j.method != anyMethod {
@@ -81,7 +88,8 @@ func (g *joinGroup) gather(r relation) {
 	g.conds = append(g.conds, j.conds...)
 }
 
-// orderFrom joins all leaves by a greedy search that begins with leaf first. It returns the join and its cost.
+// orderFrom joins all leaves by a greedy search that begins with leaf number first. It returns the join and its
+// cost.
 func (p *planner) orderFrom(g *joinGroup, first int) (*joinRel, float64) {
 	s := joinState{
 		joined: map[int]bool{first: true},
@@ -111,7 +119,7 @@ type joinState struct {
 	joined     map[int]bool
 	tree       relation
 	cols       colSet
-	used       []bool // which of the group's conditions are used
+	used       []bool // which of the group's conditions the order has used
 	rows, cost float64
 }
 
@@ -119,12 +127,12 @@ type joinState struct {
 type joinStep struct {
 	leaf       int
 	conds      []tree.Expr
-	from       []int // places of conds in the group
+	from       []int // the indexes of conds in the group's conds
 	method     joinMethod
 	rows, cost float64
 }
 
-// step joins leaf i to the leaves that are joined already, by the cheaper method.
+// step plans how to join leaf i to the leaves that are joined already. It chooses the cheaper method.
 func (p *planner) step(g *joinGroup, s *joinState, i int) *joinStep {
 	leaf := g.leaves[i]
 	own := setOf(leaf.cols())
@@ -175,8 +183,8 @@ func (s *joinState) addStep(g *joinGroup, step *joinStep) {
 	s.cost += step.cost
 }
 
-// transfer copies conditions from one relation of an inner join to others: if a.x = b.y, a condition on a.x also holds for b.y. It copies a
-// condition only if b can seek by y.
+// transfer copies conditions between relations of an inner join: if a.x = b.y, a condition on a.x also holds for
+// b.y. It copies a condition only if b can seek by y.
 func (g *joinGroup) transfer() {
 	equals := g.equalColumns()
 	if len(equals) == 0 {
@@ -207,7 +215,8 @@ func (g *joinGroup) transfer() {
 	}
 }
 
-// equalColumns returns, for each column, the columns that the join's conditions make equal to it.
+// equalColumns returns, for each column, the columns that must equal it because of the join's conditions. The keys
+// are Col.IDs.
 func (g *joinGroup) equalColumns() map[int][]tree.Col {
 	equals := map[int][]tree.Col{}
 	for _, c := range g.conds {
@@ -225,8 +234,9 @@ func (g *joinGroup) equalColumns() map[int][]tree.Col {
 	return equals
 }
 
-// transferable reports whether a condition compares only this column with values that are known without any row. It is false for equality:
-// an equality leaves so few rows that the join looks up the other relations by them.
+// transferable reports whether a condition compares only column col, and only with values that are known before any
+// row is read. It is false for an equality, which need not be copied: an equality leaves so few rows that the join
+// looks up the other relations by the values in these rows.
 func transferable(cond tree.Expr, col tree.Col) bool {
 	c, ok := cond.(*tree.Call)
 	if !ok || hasSubquery(cond) {
@@ -239,8 +249,9 @@ func transferable(cond tree.Expr, col tree.Col) bool {
 	return len(refs) == 1 && refs[col.ID]
 }
 
-// seekableLeaf returns the place of the relation in which col is the first part of the key or of an index, if no condition bounds col yet.
-// It returns -1 if there is none.
+// seekableLeaf returns the index of the leaf in which col is the first part of the primary key or of an index. It
+// returns -1 if there is no such leaf, or if the leaf already has a condition on col that is not TRUE for NULL,
+// because such a condition bounds col.
 func (g *joinGroup) seekableLeaf(col tree.Col) int {
 	for i, leaf := range g.leaves {
 		s, ok := leaf.(*scanRel)

@@ -9,9 +9,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// keyRead returns a scan that gives the whole result of a plan, or nil if the plan does more. Such a plan reads rows of one table or index
-// by key, and returns plain columns or fields of the table's PROTO columns. The columns of the returned scan are in the order of the
-// result.
+// keyRead returns a scan whose rows are the whole result of a plan, with the columns in the order of the result. It
+// returns nil if the plan does more than that. Such a plan reads rows of one table or index by key, and returns
+// columns of the table or fields of its PROTO columns.
 func (p *planner) keyRead(root Node) *Scan {
 	if s, ok := root.(*Scan); ok && isKeyRead(s) {
 		return s
@@ -41,8 +41,8 @@ func (p *planner) keyRead(root Node) *Scan {
 	return &read
 }
 
-// fieldColumn returns a field of a table's PROTO column as a generated column; nil if e is anything else. It also returns nil for a table
-// with a columnar copy, which does not have the field.
+// fieldColumn returns a field of a PROTO column as a generated column. It returns nil if e is anything else, or if
+// the table has a columnar copy, because the copy does not have the field.
 func (p *planner) fieldColumn(s *Scan, e Expr, name string) *schema.Column {
 	c, ok := e.(*tree.Call)
 	if !ok || c.Func.Name != tree.ProtoField || s.Index != nil || p.catalog.TableIsColumnar(s.Table) {

@@ -7,37 +7,39 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// planner holds the state of planning one statement.
+// planner holds the state while one statement is planned.
 type planner struct {
 	catalog *schema.Catalog
 	options Options
-	params  map[string]int // by name: place in plan.Params
+	params  map[string]int // the index in plan.Params of each parameter, by name
 	plan    *Plan
-	// registers numbers the columns of enclosing rows that inner rows refer to, by Col.ID.
+	// registers holds, by Col.ID, the register number of each column of an enclosing row to which inner rows refer.
 	registers map[int]int
 	// withs holds the named subqueries of the statement, by name.
 	withs map[string]*withUse
-	// nextCol is the ID of the next column that the planner makes. These IDs are negative; those of the analyzer count up from 0.
+	// nextCol is the ID of the next column that the planner makes. The planner's IDs are negative and count down.
+	// Those of the analyzer count up from 0.
 	nextCol int
-	// rows is the last row number that newRow returned; see origin.
+	// rows is the number that newRow returned last. Such a number stands for one stored row; see origin.
 	rows int
-	// guessing is the depth of joins that the running estimate has reached; see maxGuessing.
+	// guessing is the depth of nested joins at which guess is now; see maxGuessing.
 	guessing int
-	// lowered holds the relations of subqueries that could not become joins, so that they are not lowered again.
+	// lowered holds the relations of subqueries that could not become joins, so that they need not be lowered
+	// again.
 	lowered map[*tree.Subquery]relation
-	// exclusive says that every scan of the statement locks exclusively (LOCK_SCANNED_RANGES=exclusive).
+	// exclusive says that every scan of the statement takes exclusive locks (LOCK_SCANNED_RANGES=exclusive).
 	exclusive bool
-	hints     tree.Hints // of the statement
+	hints     tree.Hints // the hints of the statement
 }
 
-// withUse is a named subquery with the facts about its use.
+// withUse holds a named subquery and how the statement uses it.
 type withUse struct {
 	def tree.WithDef
-	// uses counts its references; nested says that one reference stands in a subquery expression or on the right side of a lateral join,
-	// where it may run many times.
+	// uses is the number of references to the subquery. nested says that one of them is in a subquery expression or
+	// on the right side of a lateral join, where it can run many times.
 	uses   int
 	nested bool
-	number int // number of its spool; -1 if it has none
+	number int // the number of its spool; -1 if it has none
 }
 
 func newPlanner(options Options) *planner {
@@ -52,14 +54,15 @@ func newPlanner(options Options) *planner {
 	}
 }
 
-// newCol makes a column that is not in the statement.
+// newCol returns a new column that does not occur in the statement.
 func (p *planner) newCol(name string, t *value.Type) tree.Col {
 	c := tree.Col{ID: p.nextCol, Name: name, Type: t}
 	p.nextCol--
 	return c
 }
 
-// findWiths records the named subqueries of a scan and counts their uses.
+// findWiths records the named subqueries of a scan in p.withs, and counts the references to them. nested says that
+// the scan can run many times.
 func (p *planner) findWiths(s tree.Scan, nested bool) {
 	switch s := s.(type) {
 	case *tree.With:
@@ -93,7 +96,7 @@ func (p *planner) findWithsIn(e tree.Expr) {
 	})
 }
 
-// lower turns a scan of the resolved statement into a relation.
+// lower turns a scan of the resolved statement into a relation of the logical plan.
 func (p *planner) lower(s tree.Scan) (relation, error) {
 	switch s := s.(type) {
 	case *tree.TableScan:
@@ -185,8 +188,8 @@ func (p *planner) lowerJoin(s *tree.Join) (relation, error) {
 	return pushIntoJoin(j, nil), nil
 }
 
-// lowerUnnest turns an UNNEST that does not depend on the joined rows into one side of an ordinary join. That side may then come first in
-// the join order, or be put in a hash table.
+// lowerUnnest plans an UNNEST. If its arrays do not depend on the joined rows, it becomes one side of an ordinary
+// join, so that it can come first in the join order or be put in a hash table.
 func (p *planner) lowerUnnest(s *tree.ArrayScan) (relation, error) {
 	u := &unnestRel{
 		in:     &unitRel{},
@@ -240,8 +243,8 @@ func (p *planner) lowerAggregate(s *tree.Aggregate) (relation, error) {
 	}, nil
 }
 
-// lowerSetOp makes a UNION ALL, and groups its rows for UNION DISTINCT. It chains INTERSECT and EXCEPT of several inputs from left to
-// right.
+// lowerSetOp plans UNION, INTERSECT and EXCEPT. UNION DISTINCT becomes a UNION ALL whose rows are grouped.
+// INTERSECT and EXCEPT of several inputs are chained from left to right.
 func (p *planner) lowerSetOp(s *tree.SetOp) (relation, error) {
 	inputs := make([]relation, len(s.Inputs))
 	for i, in := range s.Inputs {
@@ -281,8 +284,8 @@ func (p *planner) copyCols(cols []tree.Col) []tree.Col {
 	return out
 }
 
-// lowerWith makes a spool of each named subquery that is used more than once, or where it could run many times. The others are expanded
-// where they are used.
+// lowerWith plans a WITH clause. A named subquery gets a spool if the statement refers to it more than once, or at
+// a point where it could run many times. Every other named subquery is planned where the statement refers to it.
 func (p *planner) lowerWith(s *tree.With) (relation, error) {
 	var defs []spoolRel
 	for _, d := range s.Defs {
@@ -324,8 +327,8 @@ func (p *planner) lowerWithRef(s *tree.WithRef) (relation, error) {
 	return p.compute(in, exprs), nil
 }
 
-// compute adds columns to in. If in also adds columns, and the new columns use each costly one of them at most once, the two steps become
-// one.
+// compute adds computed columns to the relation in. If that relation itself adds computed columns, and the new
+// expressions use each costly one of them at most once, compute merges both steps into one.
 func (p *planner) compute(in relation, exprs []tree.Computed) relation {
 	below, ok := in.(*computeRel)
 	if !ok {

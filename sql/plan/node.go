@@ -6,124 +6,134 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Node is a physical operator. Each of its rows is a list of Width values. The expressions of the operator above refer to a value by its
-// place in the row (Slot).
+// Node is a physical operator. Each of its rows is a list of Width values. The expressions of the operator above
+// refer to a value by its index in the row (Slot).
 type Node interface {
 	Width() int
-	// inputs returns the operators that feed this one, in order.
+	// inputs returns the operators whose rows this operator reads, in order.
 	inputs() []Node
-	// exprs returns the expressions that this operator computes. A nil stands for an expression that it does not have.
+	// exprs returns the expressions that this operator computes. An expression that the operator does not have is
+	// nil in the list.
 	exprs() []Expr
 }
 
 type (
-	// Unit gives one row without columns.
+	// Unit returns one row without columns.
 	Unit struct{}
-	// Empty gives no rows.
+	// Empty returns no rows.
 	Empty struct{ Types []*value.Type }
-	// Scan reads a table, or an index of it, in key order. Its rows hold Columns.
+	// Scan reads a table, or one of its indexes, in key order. Its rows hold the values of Columns.
 	Scan struct {
 		Table   *schema.Table
-		Index   *schema.Index // nil: the table itself
+		Index   *schema.Index // nil for the table itself
 		Columns []*schema.Column
 		Alias   string
-		// Seeks are the key ranges to read. The scan reads their union in key order, each row once. Nil reads everything.
+		// Seeks are the sets of keys to read. The scan reads their union in key order, each row once. If Seeks is
+		// nil, the scan reads everything.
 		Seeks   []Seek
 		Reverse bool
-		// Merge is the number of leading key parts whose values tell apart the sorted streams that the scan merges. The rows come in the
-		// order of the key parts after these. If it is 0, the rows come in key order. If MergeKey is set, the streams are merged by these
-		// parts of the key instead. They may include leading parts, which have the same values in all rows of one stream.
+		// If Merge is not 0, the scan reads several sorted streams and merges them: one stream for each combination
+		// of values of the first Merge key parts. The rows then come in the order of the key parts that follow. If
+		// MergeKey is set, the rows come in the order of its key parts instead. MergeKey can include some of the
+		// first Merge parts, which have one value within a stream. If Merge is 0, the rows come in key order.
 		Merge    int
 		MergeKey []MergePart
-		// Chosen says that the planner, not a hint, has chosen Index for a range of its keys, and that each entry needs a lookup of the
-		// table's row.
+		// Chosen says that the planner, not a hint, has chosen to read a range of Index, and that the scan must
+		// look up the table's row for each entry.
 		Chosen bool
 		// Ordered says that the query needs the rows in the order of this scan.
 		Ordered bool
-		// Wanted, for a system table, holds the values that the query requires of columns. Residual also tests for them.
+		// Wanted, for a system table, holds the constants with which the query compares columns. Residual contains
+		// these comparisons, too.
 		Wanted []ColumnValues
-		// Residual is a condition that rows must pass; nil if there is none.
+		// Residual is a condition that each returned row fulfils; nil if there is none.
 		Residual Expr
-		// Limit is the maximum number of rows that the scan gives, not counting rows that Residual drops; nil for all.
+		// Limit is the maximum number of rows that the scan returns; rows that Residual drops do not count. nil
+		// means no limit.
 		Limit Expr
-		// Exclusive asks for exclusive locks (FOR UPDATE, DML, hints).
+		// Exclusive says that the scan takes exclusive locks (FOR UPDATE, DML, hints).
 		Exclusive bool
-		// Method says whether the scan may read a columnar copy of the table or index.
+		// Method says whether the scan is allowed to read a columnar copy of the table or index.
 		Method ScanMethod
 	}
-	// Filter keeps the rows for which Cond is TRUE.
+	// Filter returns the rows of Input for which Cond is TRUE.
 	Filter struct {
 		Input Node
 		Cond  Expr
 	}
-	// Compute makes a new row of Exprs from each row of Input.
+	// Compute computes a new row with the values of Exprs from each row of Input.
 	Compute struct {
 		Input Node
 		Exprs []Expr
 		Names []string // shown in printed plans
 	}
-	// Apply runs Right for each row of Left, after putting columns of that row in the registers of Bind. Its row is a row of Left followed
-	// by one of Right, or a row of Left alone for semi and anti joins.
+	// Apply runs Right once for each row of Left. Before that, it puts columns of the row in the registers of Bind.
+	// A row of its result is a row of Left followed by a row of Right. For semi and anti joins it is a row of Left
+	// alone.
 	Apply struct {
 		Kind        JoinKind // not FullJoin
 		Left, Right Node
 		Bind        []Bind
-		// BackJoin says that Left reads an index, and Right reads the table's row for each entry.
+		// BackJoin says that Left reads an index, and that Right reads the table's row for each index entry.
 		BackJoin bool
 	}
-	// HashJoin keeps Right's rows in a hash table by RightKeys and looks up Left's by LeftKeys. The output has Left's order, but the
-	// unmatched rows of Right in a FullJoin come last. NULL keys match nothing. Without keys each row of Left is paired with each row of
-	// Right.
+	// HashJoin puts the rows of Right in a hash table by RightKeys, and looks up LeftKeys of each row of Left in
+	// the table. The result has the order of Left. In a FullJoin the rows of Right without a match come last. A key
+	// with NULL matches nothing. If there are no keys, each row of Left is paired with each row of Right.
 	HashJoin struct {
 		Kind                JoinKind
 		Left, Right         Node
 		LeftKeys, RightKeys []Expr
-		// Cond is a further condition over the joined row; nil is TRUE.
+		// Cond is a further condition on the joined row; nil means TRUE.
 		Cond Expr
 	}
-	// Unnest makes a row for each element of Arrays: the row of Input, one element of each array, and the offset if Offset is set.
+	// Unnest computes Arrays from each row of Input and returns a row for each element. The row holds the row of
+	// Input, one element of each array, and the index of the element if Offset is set.
 	Unnest struct {
 		Input  Node
 		Arrays []Expr
-		Names  []string // of the elements, shown in printed plans
+		Names  []string // names of the elements, shown in printed plans
 		Offset bool
-		Outer  bool // a row of Input without elements is kept, with NULLs
+		Outer  bool // a row of Input without elements is returned, with NULLs for the elements
 		Zip    tree.ZipMode
-		Cond   Expr // over the output row; nil is TRUE
+		Cond   Expr // a condition on the returned row; nil means TRUE
 	}
-	// Aggregate makes one row of each group: Keys, then Aggs, then Grouping, and last the errors of the Aggs in PutOff. Stream says that
-	// the rows of a group come one after the other. Without Keys there is one group, even if there are no rows.
+	// Aggregate returns one row for each group. The row holds Keys, then Aggs, then Grouping, and last the errors
+	// of the Aggs in PutOff. Stream says that the rows of a group follow each other in Input. Without Keys there is
+	// one group, even if there are no rows.
 	Aggregate struct {
 		Input  Node
 		Keys   []Expr
-		Names  []string // of Keys, shown in printed plans
+		Names  []string // names of Keys, shown in printed plans
 		Aggs   []Agg
 		Stream bool
-		// Sets are the grouping sets, as places in Keys; nil means one set of all keys. Grouping holds the places of the keys whose
-		// GROUPING() the row has.
+		// Sets are the grouping sets, as indexes in Keys; nil means one set with all keys. Grouping holds the
+		// indexes of the keys for which the row has GROUPING(key).
 		Sets     [][]int
 		Grouping []int
-		PutOff   []int // places in Aggs of the functions whose errors become values instead of failing the statement
+		PutOff   []int // indexes in Aggs of the functions whose errors become values instead of ending the statement
 	}
-	// Sort sorts its input by Keys, and with Limit keeps only the first rows. The input is already sorted by the first Major keys: only
-	// rows that are equal in these are sorted by the rest (Minor Sort).
+	// Sort sorts its input by Keys. With Limit it returns only the first Limit rows. If Major is not 0, the input
+	// is already sorted by the first Major keys, and only rows that are equal in these keys are sorted, by the
+	// other keys (Minor Sort).
 	Sort struct {
 		Input Node
 		Keys  []tree.SortKey
 		Major int
-		Limit Expr // nil: all
+		Limit Expr // the greatest number of rows; nil for all
 	}
-	// Limit skips Offset rows and then passes at most Count rows; either may be nil.
+	// Limit skips Offset rows and then returns at most Count rows. Offset and Count can be nil: then nothing is
+	// skipped, or there is no limit.
 	Limit struct {
 		Input         Node
 		Count, Offset Expr
 	}
-	// UnionAll passes the rows of all Inputs, one input after the other. With Order, each input is sorted, and UnionAll merges them. It
-	// then passes no more than Limit rows.
+	// UnionAll returns the rows of all Inputs, one input after the other. If Order is set, each input is sorted by
+	// it, and UnionAll merges them. It then returns at most Limit rows.
 	UnionAll struct {
 		Inputs []Node
 		Order  []tree.SortKey // each Expr is a plain Slot
-		Limit  Expr           // nil: all
+		Limit  Expr           // nil for all rows
 	}
 	// SetOp is INTERSECT or EXCEPT of Left and Right. The rows of both have columns of the same Types.
 	SetOp struct {
@@ -132,7 +142,8 @@ type (
 		Left, Right Node
 		Types       []*value.Type
 	}
-	// With runs Body. It computes the rows of each of Defs once, when the first SpoolScan in Body asks for them.
+	// With runs Body. It computes the rows of each Spool of Defs once, when the first SpoolScan in Body reads that
+	// Spool.
 	With struct {
 		Defs []Spool
 		Body Node
@@ -146,17 +157,18 @@ type (
 	// Sample is the operator TABLESAMPLE.
 	Sample struct {
 		Input   Node
-		Percent bool // true: keep each row with a probability of Size percent; false: keep Size rows in all
+		Percent bool // true: return each row with a probability of Size percent; false: return Size rows in all
 		Size    Expr
-		Seed    Expr // of REPEATABLE, or nil
+		Seed    Expr // the argument of REPEATABLE, or nil
 	}
 )
 
-// ColumnValues are the values that a query requires of a column.
+// ColumnValues holds the constants with which a query compares a column. A row without one of them in Column is not
+// needed.
 type ColumnValues struct {
 	Column *schema.Column
 	Values []Expr
-	Array  bool // Values holds one expression, an array of the values
+	Array  bool // Values holds one expression, which is an array of the constants
 }
 
 // Spool is one named subquery of a With.
@@ -183,25 +195,27 @@ type Agg struct {
 	Args     []Expr
 	Name     string // shown in printed plans
 	Distinct bool
-	// IgnoreNulls and RespectNulls stand for IGNORE NULLS and RESPECT NULLS; with neither, the function decides.
+	// IgnoreNulls says that the call has IGNORE NULLS, and RespectNulls that it has RESPECT NULLS. If it has
+	// neither, the function decides.
 	IgnoreNulls, RespectNulls bool
 	OrderBy                   []tree.SortKey
 	Limit                     Expr
-	Having                    Expr // only rows where Having is greatest (HavingMax) or least count
+	Having                    Expr // only rows in which Having is greatest (with HavingMax) or least count
 	HavingMax                 bool
-	Where                     Expr // only rows for which it is TRUE count
+	Where                     Expr // only rows for which Where is TRUE count
 }
 
-// Seek is a set of keys of a table or index. A key is in it if its first parts match Parts and the part after them lies in Range. If Tuples
-// is set, it takes the place of Parts.
+// Seek is a set of keys of a table or index. It contains each key whose first parts match Parts and whose next part
+// lies in Range. If Tuples is set, Tuples determines the first parts instead of Parts.
 type Seek struct {
 	Parts  []SeekPart
 	Range  *SeekRange
 	Tuples *SeekTuples
 }
 
-// SeekPart lists the values that one key part may have: any of Values, any element of Array, NULL if Null is set, or, if Each is set, every
-// value in Among (nil for all) that the table or index has in that place. A NULL in Values or Array equals nothing, unless NullSafe is set.
+// SeekPart lists the values that one key part can have: any of Values, any element of Array, and NULL if Null is
+// set. If Each is set, the part can have every value that it has in the table or index and that lies in Among (nil
+// for all). NULL in Values or Array equals nothing, unless NullSafe is set.
 type SeekPart struct {
 	Values         []Expr
 	Array          Expr
@@ -210,35 +224,39 @@ type SeekPart struct {
 	Among          *SeekRange
 }
 
-// MergePart is a part of a key by which streams are merged, in the key's own direction or inverted.
+// MergePart is a part of the key by which streams are merged. The order is that of the key, or the opposite one if
+// Inverted is set.
 type MergePart struct {
 	Part     int
 	Inverted bool
 }
 
-// SeekTuples are prefixes of a key that come from an array of structs: key part i is field Fields[i] of the element.
+// SeekTuples takes the values of the first key parts from the elements of an array of structs: the value of key
+// part i is field Fields[i] of the element.
 type SeekTuples struct {
 	Array  Expr
 	Fields []int
-	Types  []*value.Type // of the key parts
+	Types  []*value.Type // the types of the key parts
 }
 
-// SeekRange bounds one key part. A nil bound is no bound. A bound whose value is NULL admits no key. NULLs are never in a range.
+// SeekRange is a range of values of one key part. If a bound is nil, the range has no end on that side. If the
+// value of a bound is NULL, the range is empty. NULL is never in a range.
 type SeekRange struct {
 	Low, High         Expr
 	LowOpen, HighOpen bool
-	// Prefix is the text that the part begins with. If Like is set, Prefix is a LIKE pattern: the text before its first wildcard counts.
+	// Prefix is a string or bytes with which the key part must begin. If Like is set, Prefix is a LIKE pattern, and
+	// the part must begin with the characters before the pattern's first wildcard.
 	Prefix Expr
 	Like   bool
 }
 
-// DML is a DML statement. With THEN RETURN it gives the rows of that clause, otherwise none.
+// DML is a DML statement. It returns the rows of THEN RETURN, or none without that clause.
 type DML struct {
 	Kind  Kind
 	Table *schema.Table
-	// Input makes the rows to write. For INSERT a row has one value for each of Columns; if Input is nil, Rows holds the rows of VALUES.
-	// For UPDATE it has the primary key, then one value for each of Columns. For DELETE it has the primary key, then the columns of the
-	// table that Return refers to.
+	// Input computes the rows to write. For INSERT, a row has one value for each of Columns; if Input is nil, Rows
+	// holds the rows of VALUES. For UPDATE, a row has the primary key, then one value for each of Columns. For
+	// DELETE, it has the primary key, then the columns of the table to which Return refers.
 	Input   Node
 	Rows    [][]Expr // a nil Expr is DEFAULT
 	Columns []*schema.Column
@@ -247,20 +265,22 @@ type DML struct {
 	Mode    tree.InsertMode
 	Assert  Expr
 	Return  *Returning
-	// Conflict is the clause ON CONFLICT of INSERT, or nil.
+	// Conflict is the clause ON CONFLICT of an INSERT, or nil.
 	Conflict *Conflict
-	// Distinct says that the keys in Input must be distinct: UPDATE ... FROM may find a row more than once, which is an error.
+	// Distinct says that a key that occurs twice in Input is an error. UPDATE ... FROM can find a row more than
+	// once.
 	Distinct bool
 }
 
-// Conflict says how INSERT treats a row that clashes with an existing one. The two may have the same primary key (Key), or the same key in
-// Index. If neither is set, either kind of clash counts.
+// Conflict says what INSERT does with a row that conflicts with an existing row. The conflict is that both have the
+// same primary key (if Key is set), or the same key in Index. If neither is set, an equal primary key and an equal
+// key in any unique index are both conflicts.
 type Conflict struct {
 	Key   bool
 	Index *schema.Index
-	// Update means DO UPDATE: it sets Columns of the existing row to the values of Set, if Where is TRUE (nil is TRUE). Without Update the
-	// clause is DO NOTHING. Set and Where are expressions over the columns Old of the existing row, followed by the columns New of the row
-	// that is not inserted.
+	// Update means DO UPDATE: if Where is TRUE (nil means TRUE), Columns of the existing row are set to the values
+	// of Set. Without Update, the clause is DO NOTHING. Set and Where are expressions over the columns Old of the
+	// existing row, followed by the columns New of the row that is not inserted.
 	Update   bool
 	Old, New []*schema.Column
 	Columns  []*schema.Column
@@ -268,11 +288,12 @@ type Conflict struct {
 	Where    Expr
 }
 
-// Returning is THEN RETURN: it computes Exprs over rows that hold Columns of the changed table.
+// Returning is the clause THEN RETURN. Exprs are computed over rows that hold Columns of the changed table.
 type Returning struct {
 	Columns []*schema.Column
 	Exprs   []Expr
-	// Action is the place of WITH ACTION's column among Exprs, whose Expr is nil. Without WITH ACTION it is -1.
+	// Action is the index in Exprs of the column of WITH ACTION; that Expr is nil. Without WITH ACTION, Action is
+	// -1.
 	Action int
 }
 
@@ -419,7 +440,7 @@ func (r *SeekRange) exprs() []Expr {
 	return []Expr{r.Low, r.High, r.Prefix}
 }
 
-// Walk calls f for n and every operator under it, including those in the plans of subqueries.
+// Walk calls f for n and for every operator below n, including those in the plans of subqueries.
 func Walk(n Node, f func(Node)) {
 	if n == nil {
 		return
@@ -450,7 +471,8 @@ func KeyColumns(n *Scan) []*schema.Column {
 	return columns
 }
 
-// Field returns the name and the type of a column of n's row. The name is shown in printed plans and may be empty.
+// Field returns the name and the type of the column of n's rows with index slot. The name is shown in printed plans
+// and can be empty.
 func Field(n Node, slot int) (string, *value.Type) {
 	switch n := n.(type) {
 	case *Empty:
@@ -493,10 +515,10 @@ func Field(n Node, slot int) (string, *value.Type) {
 	case *SpoolScan:
 		return "", n.Types[slot]
 	}
-	return Field(n.inputs()[0], slot) // n passes on the rows of its input
+	return Field(n.inputs()[0], slot) // these operators return rows with the columns of their input
 }
 
-// Types returns the types of the columns of n's row.
+// Types returns the types of the columns of n's rows.
 func Types(n Node) []*value.Type {
 	types := make([]*value.Type, n.Width())
 	for i := range types {

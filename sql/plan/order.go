@@ -6,8 +6,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 )
 
-// satisfies reports whether rows in the order have are also in the order want. It ignores slots with the same value in every row. If
-// distinct is set, no two rows agree in all of have, so that further keys of want do not matter.
+// satisfies reports whether rows that are sorted by have are also sorted by want. It ignores slots that have the
+// same value in every row (fixed). distinct says that no two rows agree in all keys of have, so that further keys
+// of want do not matter.
 func satisfies(have []slotOrder, fixed map[int]bool, distinct bool, want []slotOrder) bool {
 	i := 0
 	for _, w := range want {
@@ -29,8 +30,8 @@ func satisfies(have []slotOrder, fixed map[int]bool, distinct bool, want []slotO
 	return true
 }
 
-// major returns by how many of the first keys of an order the rows already come sorted. It is 0 if these keys have the same value in every
-// row.
+// major returns how many leading keys of want the rows are already sorted by. It returns 0 if all of these keys
+// have the same value in every row.
 func (b *built) major(want []slotOrder) int {
 	for n := len(want) - 1; n > 0; n-- {
 		if varies(want[:n], b.fixed) && satisfies(b.order, b.fixed, b.distinct, want[:n]) {
@@ -40,12 +41,12 @@ func (b *built) major(want []slotOrder) int {
 	return 0
 }
 
-// varies reports whether some slot of an order may have different values.
+// varies reports whether some slot of an order can have different values.
 func varies(order []slotOrder, fixed map[int]bool) bool {
 	return slices.ContainsFunc(order, func(o slotOrder) bool { return !fixed[o.slot] })
 }
 
-// reversed returns the order of the same rows when they are read from the end.
+// reversed returns the order in which the same rows come when they are read from the end.
 func reversed(order []slotOrder) []slotOrder {
 	out := slices.Clone(order)
 	for i := range out {
@@ -55,7 +56,8 @@ func reversed(order []slotOrder) []slotOrder {
 	return out
 }
 
-// groups reports whether rows in the order have come group by group: whether rows that are equal in all keys are neighbours.
+// groups reports whether rows that are sorted by have come group by group, which means that rows with equal values
+// in all keys follow each other.
 func groups(have []slotOrder, fixed map[int]bool, keys []int) bool {
 	left := map[int]bool{}
 	for _, k := range keys {
@@ -78,7 +80,8 @@ func groups(have []slotOrder, fixed map[int]bool, keys []int) bool {
 	return len(left) == 0
 }
 
-// wanted translates ORDER BY keys to an order of columns. It returns nil if a key is not a plain column or has a collation.
+// wanted translates the keys of an ORDER BY to an order of columns. It returns nil if a key is not a column or has
+// a collation.
 func wanted(keys []tree.SortKey) []orderKey {
 	var list []orderKey
 	for _, k := range keys {
@@ -91,7 +94,7 @@ func wanted(keys []tree.SortKey) []orderKey {
 	return list
 }
 
-// inSlots translates an order of columns to slots; ok is false if the row lacks one of the columns.
+// inSlots translates an order of columns to slots. ok is false if the row lacks one of the columns.
 func inSlots(keys []orderKey, at slots) (list []slotOrder, ok bool) {
 	for _, k := range keys {
 		slot, ok := at[k.col]
@@ -103,7 +106,8 @@ func inSlots(keys []orderKey, at slots) (list []slotOrder, ok bool) {
 	return list, true
 }
 
-// buildSort adds a sort, unless the rows come sorted. limit is the number of rows that are wanted, nil for all.
+// buildSort plans an ORDER BY. It adds a sort, unless the input's rows are already in the right order. limit is the
+// greatest number of rows to return, nil for all.
 func (p *planner) buildSort(r *sortRel, req request, limit Expr) (built, error) {
 	want := wanted(r.keys)
 	in := req.with(refsOf(tree.SortExprs(r.keys)...))
@@ -149,8 +153,8 @@ func (p *planner) sortKeys(keys []tree.SortKey, at slots) ([]tree.SortKey, error
 	return list, nil
 }
 
-// buildLimit passes the limit down to the sort or the scan below. It also adds a Limit operator if rows must be skipped, or if the operator
-// below does not stop by itself.
+// buildLimit plans a LIMIT. It passes the limit to the sort or the scan below. It adds a Limit operator if rows
+// must be skipped, or if the operator below does not stop at the limit.
 func (p *planner) buildLimit(r *limitRel, req request) (built, error) {
 	count, err := p.optional(r.count, slots{})
 	if err != nil {
@@ -160,7 +164,7 @@ func (p *planner) buildLimit(r *limitRel, req request) (built, error) {
 	if err != nil {
 		return built{}, err
 	}
-	through := count // the number of rows that must come from below
+	through := count // the number of rows that the operator below must return
 	if count != nil && offset != nil {
 		through = sumOf(count, offset)
 	}
@@ -185,7 +189,8 @@ func (p *planner) buildLimit(r *limitRel, req request) (built, error) {
 	return b, nil
 }
 
-// pushLimit sets the limit of the scan or the merging union under n, if each of its rows makes one row of n.
+// pushLimit sets the limit of the scan or the merging union below n, if each of that operator's rows becomes one
+// row of n.
 func pushLimit(n Node, limit Expr) {
 	switch n := n.(type) {
 	case *Scan:
@@ -205,7 +210,7 @@ func pushLimit(n Node, limit Expr) {
 	}
 }
 
-// counts reports whether n stops by itself after limit rows.
+// counts reports whether the operator n itself stops after limit rows, so that no Limit operator is needed above n.
 func counts(n Node, limit Expr) bool {
 	switch n := n.(type) {
 	case *Scan:

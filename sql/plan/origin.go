@@ -7,21 +7,23 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// origin is the column of a stored row that a slot holds. Slots with the same row number hold columns of the same stored row.
+// origin says which column of a stored row a slot holds. Slots with the same row number hold columns of the same
+// stored row.
 type origin struct {
 	row    int
 	column *schema.Column
 }
 
-// newRow returns a new number for the stored rows that a scan or a union gives.
+// newRow returns a new row number, for the stored rows that a scan or a union returns.
 func (p *planner) newRow() int {
 	p.rows++
 	return p.rows
 }
 
-// joinOrigins derives the origins of the slots of an apply join, and finds slots that are equal. If right seeks a key part by a slot of
-// left, the two have the same value. If right seeks its whole key by slots that hold the key of one stored row, then right reads that same
-// row, so the other columns of that row are equal too. An ORDER BY over right's columns is then an ORDER BY over left's.
+// joinOrigins sets the origins of the slots of an apply join, and finds slots that always have equal values. If
+// right seeks a key part by a slot of left, that slot and the key column are equal. If right seeks its whole key by
+// slots that hold the key of one stored row, then right reads that same row, so the row's other columns are equal
+// in left and right, too. An ORDER BY over columns of right can then be replaced by one over columns of left.
 func (b *built) joinOrigins(n *Apply, left, right built) {
 	b.from, b.same = left.from, left.same
 	s, ok := n.Right.(*Scan)
@@ -54,7 +56,8 @@ func (b *built) joinOrigins(n *Apply, left, right built) {
 	}
 }
 
-// soughtBy returns the key columns of the scan on the right that must equal a slot of the left, each with that slot.
+// soughtBy returns the key columns of the scan s, the right side, that must equal a slot of the left side. The
+// values of the map are these slots.
 func (n *Apply) soughtBy(s *Scan) map[*schema.Column]int {
 	slots := map[int]int{}
 	for _, b := range n.Bind {
@@ -75,7 +78,8 @@ func (n *Apply) soughtBy(s *Scan) map[*schema.Column]int {
 	return sought
 }
 
-// rowOf returns the number of the stored row that s reads, if slots of b hold the whole key of one row of its table.
+// rowOf returns the row number (see origin) of the stored row that s reads. ok is false unless slots of b hold the
+// whole key of one row of the table of s.
 func (b built) rowOf(s *Scan, sought map[*schema.Column]int) (row int, ok bool) {
 	for i, part := range s.Table.Key {
 		slot, ok := sought[part.Column]
@@ -88,7 +92,7 @@ func (b built) rowOf(s *Scan, sought map[*schema.Column]int) (row int, ok bool) 
 	return row, s.Index == nil && len(s.Table.Key) > 0
 }
 
-// holding returns the first slot with this origin.
+// holding returns the first slot that has this origin.
 func (b built) holding(o origin) (slot int, ok bool) {
 	for slot := range b.node.Width() {
 		if from, known := b.from[slot]; known && from == o {
@@ -116,7 +120,7 @@ func (b built) firsts(order []slotOrder) []slotOrder {
 	return out
 }
 
-// moveOrigins translates b.from and b.same to new rows: moved[s] is the new place of slot s.
+// moveOrigins returns b.from and b.same for new rows in which slot s of b has become slot moved[s].
 func moveOrigins(b built, moved map[int]int) (map[int]origin, map[int]int) {
 	from, same := map[int]origin{}, map[int]int{}
 	for slot, o := range b.from {
@@ -133,8 +137,9 @@ func moveOrigins(b built, moved map[int]int) (map[int]origin, map[int]int) {
 	return from, same
 }
 
-// unionOrigins derives the origins of a union's slots from those of its inputs. A slot has an origin if it holds the same column in all
-// inputs. Two slots come from the same stored row if they do so in all inputs.
+// unionOrigins computes the origins of a union's slots from those of its inputs. A slot has an origin if it holds
+// the same column in all inputs. Two slots get the same row number if they hold columns of the same stored row in
+// all inputs.
 func (p *planner) unionOrigins(inputs []map[int]origin, width int) map[int]origin {
 	rows := map[string]int{}
 	from := map[int]origin{}

@@ -6,11 +6,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Independent reports whether a plan refers to no columns of enclosing rows.
+// Independent reports whether a plan uses no columns of enclosing rows.
 func Independent(n Node) bool { return len(freeRegisters(n)) == 0 }
 
-// Driving returns the scan whose rows drive the whole statement: a partition of the statement is a part of the keys that this scan reads.
-// It returns nil if there is none.
+// Driving returns the scan whose rows drive the whole statement: the statement is partitioned by dividing the keys
+// that this scan reads. It returns nil if there is no such scan.
 func (p *Plan) Driving() *Scan {
 	if m, ok := p.Root.(*DML); ok {
 		if m.Input == nil {
@@ -37,9 +37,10 @@ func driving(n Node) *Scan {
 	return nil
 }
 
-// Partitionable returns the error with which PartitionQuery refuses the query, or nil. A query is root partitionable if each of its rows
-// comes from one row of the driving scan and the rows stored with it: the rows interleaved with it, or the row of the table that an index
-// entry stands for. A query that reads no table has one partition.
+// Partitionable returns nil if PartitionQuery accepts the query, else the error with which it refuses the query. A
+// query is root partitionable if each of its rows is computed from one row of the driving scan and the rows stored
+// with that row: the rows interleaved with it, or the table's row of an index entry. A query that reads no table is
+// accepted too, and has one partition.
 func (p *Plan) Partitionable() error {
 	if p.Kind != Query {
 		return usererror.PartitionedDMLQuery()
@@ -89,8 +90,9 @@ func readsTables(e Expr) bool {
 	return found
 }
 
-// local reports whether the right side of a join reads only rows that are stored with the row of the left side. These are rows of ancestors
-// or descendants of the left table, sought by all leading key columns that both tables share.
+// local reports whether the right side of a join reads only rows that are stored with the row of the left side.
+// These are rows of ancestors or descendants of the left table, which the right side seeks by all leading key
+// columns that both tables share.
 func local(a *Apply) bool {
 	left := driving(a.Left)
 	if left == nil {
@@ -120,7 +122,8 @@ func lineage(a, b *schema.Table) bool {
 	return false
 }
 
-// bindsParent reports whether s seeks the key columns that both tables share by the values of left's key columns.
+// bindsParent reports whether s seeks the key columns that both tables share by the values of the same columns of
+// left.
 func bindsParent(s, left *Scan) bool {
 	shared := min(len(s.Table.Key), len(left.Table.Key))
 	if len(s.Seeks) != 1 || len(s.Seeks[0].Parts) < shared {
@@ -139,8 +142,8 @@ func bindsParent(s, left *Scan) bool {
 	return true
 }
 
-// PartitionedDML returns the error with which partitioned DML refuses the statement, or nil. The statement must change rows of one table,
-// each independently of the others.
+// PartitionedDML returns nil if the statement can run as partitioned DML, else the error with which partitioned DML
+// refuses it. The statement must change rows of one table, each independently of the others.
 func (p *Plan) PartitionedDML() error {
 	m, ok := p.Root.(*DML)
 	if !ok || m.Kind == Insert || m.Return != nil || m.Assert != nil {

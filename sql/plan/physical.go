@@ -9,35 +9,37 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// request tells what the operator above wants of a relation's rows. The columns in need are required. All else is a preference.
+// request says what the operator above needs of a relation's rows. The columns in need are required. All other
+// fields are preferences.
 type request struct {
 	need  colSet
 	order []orderKey
-	// group holds columns: rows that are equal in all of them should come together.
+	// group holds columns. Rows that are equal in all of these columns should follow each other.
 	group colSet
 	// limit is the number of rows that the operator above will probably read; 0 means all.
 	limit float64
-	// prefer is the order of columns that the row should have.
+	// prefer lists columns (by ID) in the order that they should have in the row.
 	prefer []int
 }
 
-// orderKey is one key of an order by columns.
+// orderKey is one key of an order of rows by columns.
 type orderKey struct {
 	col              int
 	desc, nullsFirst bool
 }
 
-// built is a physical operator with the known properties of its rows.
+// built is a physical operator, with what is known about its rows.
 type built struct {
 	node Node
 	at   slots
-	// order is the order of the rows. Slot -1 stands for a column that the row does not hold.
+	// order is the order of the rows. Slot -1 stands for a column that the rows do not hold.
 	order []slotOrder
 	// fixed holds the slots that have the same value in every row.
 	fixed map[int]bool
 	// distinct says that no two rows agree in all columns of order.
 	distinct bool
-	// from holds the origins of slots, as far as they are known. same maps a slot to an earlier slot that has the same value in every row.
+	// from holds the origins of slots, as far as they are known. same maps a slot to an earlier slot that has the
+	// same value in every row.
 	from map[int]origin
 	same map[int]int
 }
@@ -46,7 +48,7 @@ type slotOrder struct {
 	slot       int
 	desc       bool
 	nullsFirst bool
-	notNull    bool // the column has no NULLs, so that nullsFirst does not matter
+	notNull    bool // the column contains no NULL, so nullsFirst does not matter
 }
 
 // build makes the physical plan of a relation.
@@ -88,7 +90,7 @@ func (p *planner) build(r relation, req request) (built, error) {
 	return built{}, usererror.UnsupportedQueryShape()
 }
 
-// exactly returns an operator with b's rows, cut down to exactly these columns.
+// exactly returns an operator that returns the rows of b with exactly the columns cols.
 func (b built) exactly(cols []tree.Col) Node {
 	fits := b.node.Width() == len(cols)
 	for i, c := range cols {
@@ -118,7 +120,7 @@ func buildEmpty(r *emptyRel, req request) built {
 	return b
 }
 
-// with returns the request for an input that must also give the columns more.
+// with returns a copy of the request that also needs the columns in more.
 func (req request) with(more colSet) request {
 	req.need = maps.Clone(req.need).addAll(more)
 	return req
@@ -137,11 +139,12 @@ func (p *planner) buildFilter(r *filterRel, req request) (built, error) {
 	return b, nil
 }
 
-// buildCompute adds the columns that are wanted. A column that only renames another costs nothing: both share a slot.
+// buildCompute plans a computeRel. It computes only the columns that req needs. A column that only renames another
+// column costs nothing, because both share a slot.
 func (p *planner) buildCompute(r *computeRel, req request) (built, error) {
 	in := request{need: colSet{}, limit: req.limit}
 	in.need.addAll(req.need)
-	names := map[int]int{} // from the new name of a column to the column, by Col.ID
+	names := map[int]int{} // from the new name of a column to the column of the input; both are Col.IDs
 	var exprs []tree.Computed
 	for _, x := range r.exprs {
 		delete(in.need, x.Col.ID)
@@ -161,7 +164,8 @@ func (p *planner) buildCompute(r *computeRel, req request) (built, error) {
 	return p.addColumns(b, exprs, req)
 }
 
-// rename translates the preferences of req to the columns of the input, and adds them to in.
+// rename translates the order and the other preferences of req to the columns of the input, and adds them to in.
+// names maps a column to the column of the input that it renames.
 func rename(in *request, req request, names map[int]int) {
 	name := func(id int) int {
 		if below, ok := names[id]; ok {
@@ -203,7 +207,7 @@ func (p *planner) addColumns(b built, exprs []tree.Computed, req request) (built
 	return p.recompute(b, made, req)
 }
 
-// recompute adds a Compute. Its rows hold the columns of b that are wanted and the new columns.
+// recompute adds a Compute. Its rows hold those columns of b that req needs, and the new columns, which made lists.
 func (p *planner) recompute(b built, made []tree.Computed, req request) (built, error) {
 	n := &Compute{Input: b.node}
 	out := built{node: n, at: slots{}, distinct: b.distinct}
@@ -234,7 +238,7 @@ func (p *planner) recompute(b built, made []tree.Computed, req request) (built, 
 	return out, nil
 }
 
-// columnOrder returns the columns of at that are wanted, the preferred ones first.
+// columnOrder returns the IDs of those columns in the map at that req needs. The columns in req.prefer come first.
 func columnOrder(req request, at slots) []int {
 	var list []int
 	listed := colSet{}
@@ -254,7 +258,7 @@ func columnOrder(req request, at slots) []int {
 	return append(list, rest...)
 }
 
-// moveOrder translates the order and the fixed slots of b to new rows: moved[s] is the new place of slot s.
+// moveOrder returns the order and the fixed slots of b for new rows in which slot s of b has become slot moved[s].
 func moveOrder(b built, moved map[int]int) ([]slotOrder, map[int]bool) {
 	var order []slotOrder
 	for _, k := range b.order {
@@ -309,7 +313,7 @@ func ids(cols []tree.Col) []int {
 	return list
 }
 
-// buildExactly builds a relation. The rows of the result have exactly these columns.
+// buildExactly builds a relation so that its rows have exactly the columns cols.
 func (p *planner) buildExactly(r relation, cols []tree.Col) (Node, error) {
 	b, err := p.build(r, request{need: setOf(cols), prefer: ids(cols)})
 	if err != nil {
@@ -380,7 +384,8 @@ func (p *planner) buildSample(r *sampleRel, req request) (built, error) {
 	return b, nil
 }
 
-// sumOf returns LIMIT plus OFFSET: the number of rows that must come from below.
+// sumOf returns LIMIT plus OFFSET, which is the number of rows that the operator below must return. If the sum
+// overflows, it is the largest INT64.
 func sumOf(count, offset Expr) Expr {
 	c, known := count.(*tree.Literal)
 	o, also := offset.(*tree.Literal)
@@ -399,7 +404,8 @@ func sumOf(count, offset Expr) Expr {
 	}
 }
 
-// buildUnion makes a UNION ALL. If all its inputs come in the wanted order, it merges them.
+// buildUnion plans a UNION ALL. If req has an order and all inputs can return their rows in this order, the union
+// merges them.
 func (p *planner) buildUnion(r *unionRel, req request) (built, error) {
 	var keep []int
 	out := built{at: slots{}}
@@ -442,7 +448,7 @@ func (p *planner) buildUnion(r *unionRel, req request) (built, error) {
 	return out, nil
 }
 
-// orderOf translates an order of the union's rows to the columns of input i.
+// orderOf translates an order of the union's rows to the corresponding columns of input i.
 func (r *unionRel) orderOf(i int, order []orderKey) []orderKey {
 	var list []orderKey
 	for _, k := range order {
@@ -457,7 +463,8 @@ func (r *unionRel) orderOf(i int, order []orderKey) []orderKey {
 	return list
 }
 
-// orderIn returns the order of b's rows, and the columns that have one value in all of them, by the places of these columns in cols.
+// orderIn returns the order of b's rows, and the columns that have the same value in all rows. Both name a column
+// by its index in cols.
 func (b built) orderIn(cols []tree.Col) ([]slotOrder, map[int]bool) {
 	places := map[int]int{}
 	for i, c := range cols {
@@ -466,7 +473,7 @@ func (b built) orderIn(cols []tree.Col) ([]slotOrder, map[int]bool) {
 	return moveOrder(b, places)
 }
 
-// originsOf returns the origins of b's slots by the places of their columns in cols.
+// originsOf returns the origins of b's slots. The keys of the map are the indexes of the slots' columns in cols.
 func (b built) originsOf(cols []tree.Col) map[int]origin {
 	from := map[int]origin{}
 	for i, c := range cols {

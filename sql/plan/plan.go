@@ -22,19 +22,20 @@ const (
 // Plan is a planned statement. It is immutable.
 type Plan struct {
 	Kind Kind
-	// Columns are the columns of the query's result, or of THEN RETURN (nil for DML without it).
+	// Columns are the columns of the query's result, or those of THEN RETURN. They are nil for DML without THEN
+	// RETURN.
 	Columns []Column
-	// Params are the parameters that the statement uses. A run takes their values in this order.
+	// Params are the parameters that the statement uses. Each run is given their values in this order.
 	Params []Param
-	// Root produces the result rows. For DML it is a *DML.
+	// Root computes the result rows. For DML it is a *DML.
 	Root Node
-	// Read is set if Root only reads rows of one table or index by key. It is the scan in Root, with the columns of the result in their
-	// order.
+	// Read is set if Root only reads rows of one table or index by key. It is then the scan of Root, with the
+	// columns of the result in their order.
 	Read *Scan
 	// ForUpdate says that the query has FOR UPDATE, which only a read-write transaction can run.
 	ForUpdate bool
-	// Registers is the number of columns of enclosing rows that the statement refers to (see Outer). Spools is the number of its spools
-	// (see With).
+	// Registers is the number of registers that a run needs: one for each column of an enclosing row to which the
+	// statement refers (see Outer). Spools is the number of spools (see With).
 	Registers, Spools int
 }
 
@@ -52,12 +53,12 @@ type Param struct {
 
 // Options control the planner.
 type Options struct {
-	// Batch asks for a plan that can be divided into partitions (PartitionQuery). The planner then prefers operators that can run in each
-	// partition by itself.
+	// Batch asks for a plan that can be divided into partitions (PartitionQuery). The planner then prefers
+	// operators that run independently in each partition.
 	Batch bool
 }
 
-// IsDML reports whether the statement writes.
+// IsDML reports whether the statement is INSERT, UPDATE or DELETE.
 func (p *Plan) IsDML() bool { return p.Kind != Query }
 
 // ReadsSystem reports whether the statement reads INFORMATION_SCHEMA or SPANNER_SYS.
@@ -71,7 +72,7 @@ func (p *Plan) ReadsSystem() bool {
 	return found
 }
 
-// Tables returns the tables that the statement reads or writes, each once.
+// Tables returns the tables that the statement reads or writes, each only once.
 func (p *Plan) Tables() []*schema.Table {
 	var list []*schema.Table
 	listed := map[*schema.Table]bool{}
@@ -92,8 +93,9 @@ func (p *Plan) Tables() []*schema.Table {
 	return list
 }
 
-// Sequences returns the full names of the sequences that the statement itself names: values lists those that it takes values from, states
-// those whose state it shows. Defaults of columns that the statement leaves out may take values from other sequences.
+// Sequences returns the full names of the sequences that the text of the statement names. values are those from
+// which it takes values, states are those whose internal state it shows. An INSERT can also take values from
+// sequences that are not listed, through DEFAULTs of columns.
 func (p *Plan) Sequences() (values, states []string) {
 	Walk(p.Root, func(n Node) {
 		for _, e := range n.exprs() {

@@ -13,12 +13,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Proto returns the plan as clients and their tools draw it, in the operators of Cloud Spanner
-// (https://cloud.google.com/spanner/docs/query-execution-operators). stats, which may be nil, gives the execution_stats of an operator.
-// literals holds the values of parameters that are written as constants, by name.
+// Proto returns the plan in the form that clients and their tools draw, with the operators of Cloud Spanner
+// (https://cloud.google.com/spanner/docs/query-execution-operators). stats returns the execution_stats of an
+// operator; it can be nil. literals holds the values of the parameters that are written as constants, by name.
 //
-// A Distributed Union stands above each part of the plan that could run on the servers that store the rows of its driving scan. The local
-// union under it and the Serialize Result stand where Spanner's plans have them.
+// Proto puts a Distributed Union above each part of the plan that could run on the servers that store the rows of
+// its driving scan. The local union below it and the Serialize Result are at the same positions as in Spanner's
+// plans.
 func (p *Plan) Proto(stats func(Node) *structpb.Struct, literals map[string]value.Value) *spannerpb.QueryPlan {
 	w := &protoWriter{stats: stats, literals: literals}
 	if m, ok := p.Root.(*DML); ok {
@@ -29,7 +30,8 @@ func (p *Plan) Proto(stats func(Node) *structpb.Struct, literals map[string]valu
 	return &spannerpb.QueryPlan{PlanNodes: w.nodes}
 }
 
-// protoWriter lists nodes in pre-order. Its methods add a node with all nodes under it, and return that node.
+// protoWriter makes the list of nodes, each node before the nodes below it. Its methods add a node with all nodes
+// below it, and return that node.
 type protoWriter struct {
 	nodes    []*spannerpb.PlanNode
 	stats    func(Node) *structpb.Struct
@@ -37,7 +39,7 @@ type protoWriter struct {
 	vars     int
 }
 
-// meta is the metadata of a node; all values are strings.
+// meta holds the metadata of a node. All values are strings.
 type meta map[string]string
 
 func (w *protoWriter) add(name string, m meta) *spannerpb.PlanNode {
@@ -52,7 +54,7 @@ func (w *protoWriter) add(name string, m meta) *spannerpb.PlanNode {
 	return n
 }
 
-// measured adds the node of an operator, with its execution statistics.
+// measured adds the node of an operator together with the operator's execution statistics.
 func (w *protoWriter) measured(op Node, name string, m meta) *spannerpb.PlanNode {
 	n := w.add(name, m)
 	if w.stats != nil {
@@ -65,7 +67,8 @@ func link(from, to *spannerpb.PlanNode, kind, variable string) {
 	from.ChildLinks = append(from.ChildLinks, &spannerpb.PlanNode_ChildLink{ChildIndex: to.Index, Type: kind, Variable: variable})
 }
 
-// scalar adds an expression and the subqueries in it under the node from.
+// scalar adds an expression, and the subqueries in the expression, as children of the node from. It does nothing if
+// e is nil.
 func (w *protoWriter) scalar(from *spannerpb.PlanNode, e Expr, kind, variable string) {
 	if e == nil {
 		return
@@ -113,14 +116,14 @@ func scalarName(e Expr) string {
 	return "Function"
 }
 
-// output holds the result columns, which Serialize Result makes.
+// output holds the columns of the result, which Serialize Result computes.
 type output struct {
 	op    Node // the Compute that makes the columns, or nil
 	exprs []Expr
 	names []string
 }
 
-// results returns the columns of a query, as expressions over the operator under the Compute at the root.
+// results returns the columns of a query's result, as expressions over the operator below the Compute at the root.
 func (w *protoWriter) results(p *Plan) output {
 	if c, ok := p.Root.(*Compute); ok {
 		return output{op: c, exprs: c.Exprs, names: c.Names}
@@ -183,7 +186,8 @@ func isLocal(n Node) bool {
 	return ok
 }
 
-// distributed adds a Distributed Union over a plan that scan s drives; input adds the plan.
+// distributed adds a Distributed Union above a part of the plan that the scan s drives. input adds that part of the
+// plan.
 func (w *protoWriter) distributed(s *Scan, input func() *spannerpb.PlanNode) *spannerpb.PlanNode {
 	m := meta{"distribution_table": s.target()}
 	if s.Ordered {
@@ -201,7 +205,7 @@ func (w *protoWriter) distributed(s *Scan, input func() *spannerpb.PlanNode) *sp
 	return n
 }
 
-// localUnion adds the half of a Distributed Union that runs on each server.
+// localUnion adds the local half of a Distributed Union, which runs on each server. input adds the plan below it.
 func (w *protoWriter) localUnion(input func() *spannerpb.PlanNode) *spannerpb.PlanNode {
 	n := w.add("Distributed Union", meta{"call_type": "Local"})
 	in := input()
@@ -210,7 +214,7 @@ func (w *protoWriter) localUnion(input func() *spannerpb.PlanNode) *spannerpb.Pl
 	return n
 }
 
-// union adds both halves of a Distributed Union over a local plan.
+// union adds both halves of a Distributed Union (global and local) above body, which is a local plan (see isLocal).
 func (w *protoWriter) union(body Node, input func() *spannerpb.PlanNode) *spannerpb.PlanNode {
 	return w.distributed(driving(body), func() *spannerpb.PlanNode { return w.localUnion(input) })
 }
@@ -222,7 +226,7 @@ func (n *Scan) target() string {
 	return n.Table.FullName()
 }
 
-// global adds an operator that runs on the server that received the query.
+// global adds an operator that runs on the server that received the query, together with the operators below it.
 func (w *protoWriter) global(n Node) *spannerpb.PlanNode {
 	if isLocal(n) {
 		return w.union(n, func() *spannerpb.PlanNode { return w.raw(n) })
@@ -240,7 +244,8 @@ func (w *protoWriter) global(n Node) *spannerpb.PlanNode {
 	return w.operator(n, "", func(in Node) *spannerpb.PlanNode { return w.global(in) })
 }
 
-// twice adds an operator that runs on each server first, and then once more over their results.
+// twice adds the operator n as two operators: the first runs on each server, and the second runs over the results
+// of all servers. in is the input of n, a local plan (see isLocal). A sort without a limit is added only once.
 func (w *protoWriter) twice(n, in Node) *spannerpb.PlanNode {
 	if s, ok := n.(*Sort); ok && s.Limit == nil {
 		return w.operator(n, "", func(in Node) *spannerpb.PlanNode { return w.global(in) })
@@ -261,8 +266,8 @@ func (w *protoWriter) twice(n, in Node) *spannerpb.PlanNode {
 
 var applyNames = map[JoinKind]string{InnerJoin: "Cross Apply", LeftJoin: "Outer Apply", SemiJoin: "Semi Apply", AntiJoin: "Anti-Semi Apply"}
 
-// distributedApply adds a join whose right side may lie on other servers: rows of the left side are sent there in batches. If out is given,
-// the result is serialized on those servers.
+// distributedApply adds a join whose right side may be stored on other servers: rows of the left side are sent to
+// those servers in batches. If out is not nil, those servers also serialize the result.
 func (w *protoWriter) distributedApply(a *Apply, out *output) *spannerpb.PlanNode {
 	name := strings.Replace(applyNames[a.Kind], "-", " ", 1)
 	n := w.measured(a, "Distributed "+name, meta{})
@@ -288,7 +293,7 @@ func (w *protoWriter) distributedApply(a *Apply, out *output) *spannerpb.PlanNod
 	return n
 }
 
-// batchApply adds the join of a batch with the rows on the server that received it.
+// batchApply adds the join of a batch with rows of the right side. It runs on the server that received the batch.
 func (w *protoWriter) batchApply(a *Apply, batch string) *spannerpb.PlanNode {
 	n := w.add(applyNames[a.Kind], nil)
 	keys := w.add("KeyRangeAccumulator", nil)
@@ -309,7 +314,7 @@ func (w *protoWriter) batchApply(a *Apply, batch string) *spannerpb.PlanNode {
 	return n
 }
 
-// raw adds the operators of a local plan, without further unions.
+// raw adds the operators of a local plan (see isLocal), without adding unions.
 func (w *protoWriter) raw(n Node) *spannerpb.PlanNode {
 	return w.operator(n, "", func(in Node) *spannerpb.PlanNode { return w.raw(in) })
 }
@@ -336,7 +341,7 @@ func (w *protoWriter) dml(m *DML) {
 	}
 }
 
-// with returns a copy of m with more metadata.
+// with returns a copy of m to which the entries in more are added.
 func (m meta) with(more meta) meta {
 	out := maps.Clone(m)
 	maps.Copy(out, more)
@@ -348,7 +353,8 @@ var (
 	trueValue = value.OfBool(true)
 )
 
-// operator adds one operator under its Spanner name; input adds the plan of one of its inputs. call is its call_type: Global, Local or "".
+// operator adds one operator with the name that Spanner gives it. It calls input to add the plan of each input.
+// call is the operator's call_type: Global, Local, or "" for none.
 func (w *protoWriter) operator(n Node, call string, input func(Node) *spannerpb.PlanNode) *spannerpb.PlanNode {
 	m := meta{}
 	if call != "" {
@@ -401,7 +407,8 @@ func (w *protoWriter) operator(n Node, call string, input func(Node) *spannerpb.
 	return w.measured(n, fmt.Sprintf("%T", n), nil)
 }
 
-// unary adds an operator with one input; exprs then adds the operator's expressions.
+// unary adds an operator with one input. input adds the plan of the input, and exprs adds the operator's
+// expressions below the node.
 func (w *protoWriter) unary(n Node, name string, m meta, input func(Node) *spannerpb.PlanNode, exprs func(*spannerpb.PlanNode)) *spannerpb.PlanNode {
 	p := w.measured(n, name, m)
 	link(p, input(n.inputs()[0]), "", "")
@@ -409,7 +416,7 @@ func (w *protoWriter) unary(n Node, name string, m meta, input func(Node) *spann
 	return p
 }
 
-// scan adds a Scan, under a Filter Scan if it reads less than everything.
+// scan adds a Scan. If the scan does not return all rows of the table or index, scan adds it below a Filter Scan.
 func (w *protoWriter) scan(s *Scan) *spannerpb.PlanNode {
 	m := meta{"scan_type": "TableScan", "scan_target": s.target(), "scan_method": s.shownMethod()}
 	if s.Index != nil {
@@ -443,7 +450,8 @@ func (w *protoWriter) scanLeaf(s *Scan, m meta) *spannerpb.PlanNode {
 	return p
 }
 
-// seekableKeySize returns how many key parts the seeks bind. It is 0 for reads of a table's rows by whole keys, as in Spanner's plans.
+// seekableKeySize returns how many key parts the seeks bind. As in Spanner's plans, it is 0 if the scan reads rows
+// of a table by whole keys.
 func (n *Scan) seekableKeySize() int {
 	size := 0
 	for _, s := range n.Seeks {
@@ -487,7 +495,8 @@ func (w *protoWriter) sort(s *Sort, m meta, input func(Node) *spannerpb.PlanNode
 	})
 }
 
-// unionAll adds a union. If it merges its inputs, it gets the metadata with which a Distributed Union says so.
+// unionAll adds a union. If the union merges its inputs, its metadata say so in the same way as those of a
+// Distributed Union.
 func (w *protoWriter) unionAll(u *UnionAll, m meta, input func(Node) *spannerpb.PlanNode) *spannerpb.PlanNode {
 	if u.Order != nil {
 		m["preserve_subquery_order"] = "true"
@@ -517,7 +526,8 @@ func (w *protoWriter) aggregate(a *Aggregate, m meta, input func(Node) *spannerp
 	})
 }
 
-// agg adds an aggregate function under p. The link carries the name of its result.
+// agg adds an aggregate function below p. The link to it carries the name of the function's result column, or a
+// name made from slot.
 func (w *protoWriter) agg(p *spannerpb.PlanNode, a *Agg, slot int) {
 	d := describer{literals: w.literals}
 	n := w.add("Function", nil)
@@ -575,7 +585,7 @@ func (w *protoWriter) hashJoin(j *HashJoin, input func(Node) *spannerpb.PlanNode
 	return p
 }
 
-// setOp adds INTERSECT and EXCEPT as the hash joins that they are.
+// setOp adds an INTERSECT or EXCEPT in the form of a hash join.
 func (w *protoWriter) setOp(s *SetOp, input func(Node) *spannerpb.PlanNode) *spannerpb.PlanNode {
 	kind := "SEMI"
 	if s.Kind == tree.Except {

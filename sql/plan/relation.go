@@ -5,14 +5,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 )
 
-// relation is an operator of the logical plan. Its columns are identified by their tree.Col.ID, not by place. An operator may pass on
-// columns that no operator above uses; the physical plan drops them. Relations never change: a rewrite makes new ones.
+// relation is an operator of the logical plan. Its columns are identified by their tree.Col.ID, not by an index in
+// the row. An operator may pass on columns that no operator above uses; the physical plan drops them. A relation
+// must not be changed: a rewrite makes a new one.
 type relation interface {
 	// cols returns the columns of the relation's rows.
 	cols() []tree.Col
 	// relations returns the inputs of this relation.
 	relations() []relation
-	// scalars returns the relation's own expressions, without those of its inputs. A nil stands for an expression that it does not have.
+	// scalars returns the relation's own expressions, without those of its inputs. An expression that the relation
+	// does not have is nil in the list.
 	scalars() []tree.Expr
 }
 
@@ -28,7 +30,8 @@ type (
 		hints     tree.Hints
 		exclusive bool
 		conds     []tree.Expr
-		// changed says that the statement is partitioned DML and changes the table: it deletes rows or sets the columns in sets.
+		// changed says that the statement is partitioned DML that changes the table: it deletes rows, or sets the
+		// columns in sets.
 		changed bool
 		sets    []*schema.Column
 	}
@@ -36,12 +39,13 @@ type (
 		in    relation
 		conds []tree.Expr
 	}
-	// computeRel adds computed columns to the rows of in.
+	// computeRel adds computed columns to the rows of the relation in.
 	computeRel struct {
 		in    relation
 		exprs []tree.Computed
 	}
-	// joinRel joins left and right where all of conds are TRUE. If right refers to columns of left, lateral is set.
+	// joinRel joins those rows of left and right for which all of conds are TRUE. lateral says that right refers to
+	// columns of left.
 	joinRel struct {
 		kind        JoinKind
 		left, right relation
@@ -110,7 +114,7 @@ type (
 	}
 )
 
-// joinMethod is the method by which a join runs.
+// joinMethod is the method by which a join is computed.
 type joinMethod uint8
 
 const (
@@ -202,7 +206,7 @@ func (r *withRel) scalars() []tree.Expr      { return nil }
 func (r *spoolScanRel) scalars() []tree.Expr { return nil }
 func (r *sampleRel) scalars() []tree.Expr    { return []tree.Expr{r.size, r.seed} }
 
-// concat returns a new slice with the elements of a, then those of b.
+// concat returns a new slice with the elements of a, followed by those of b.
 func concat[T any](a, b []T) []T {
 	out := make([]T, 0, len(a)+len(b))
 	return append(append(out, a...), b...)

@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// push filters the rows of r by conds. It moves each condition down as far as possible. Conditions may refer to columns of enclosing
-// queries.
+// push filters the rows of r by conds. It moves each condition down as far as possible. The conditions may refer to
+// columns of enclosing queries.
 func push(r relation, conds []tree.Expr) relation {
 	if len(conds) == 0 {
 		return r
@@ -49,7 +49,8 @@ func push(r relation, conds []tree.Expr) relation {
 	return &filterRel{in: r, conds: conds}
 }
 
-// divide separates the conditions that do not refer to the columns in made or to offset (down) from those that do (stay).
+// divide separates conditions. down holds the conditions that use neither a column in made nor the column offset,
+// and stay holds all others. offset can be nil. divide adds offset to made.
 func divide(conds []tree.Expr, made colSet, offset *tree.Col) (down, stay []tree.Expr) {
 	if offset != nil {
 		made[offset.ID] = true
@@ -64,8 +65,8 @@ func divide(conds []tree.Expr, made colSet, offset *tree.Col) (down, stay []tree
 	return down, stay
 }
 
-// pushIntoCompute moves conditions below computed columns. In a condition it replaces a computed column by its expression, if that is
-// cheap.
+// pushIntoCompute moves conditions below computed columns. For that it replaces a computed column in a condition by
+// the column's expression. If a condition uses a column whose expression is costly, the condition stays above.
 func pushIntoCompute(r *computeRel, conds []tree.Expr) relation {
 	made := map[int]tree.Expr{}
 	costly := colSet{}
@@ -101,8 +102,8 @@ func touches(refs colSet, made map[int]tree.Expr) bool {
 	return false
 }
 
-// movable reports whether an expression may be computed in another place and more than once. It may if it is a column, a constant, a
-// parameter, or a field of one of these.
+// movable reports whether an expression may be computed elsewhere and more than once, because that costs almost
+// nothing. That is so for a column, a constant, a parameter, and a field of one of these.
 func movable(e tree.Expr) bool {
 	switch e := e.(type) {
 	case *tree.Ref, *tree.Literal, *tree.Param:
@@ -113,7 +114,8 @@ func movable(e tree.Expr) bool {
 	return false
 }
 
-// pushIntoJoin moves conds, which refer to the joined row, and the join's own conditions into the sides of the join where possible.
+// pushIntoJoin moves conditions into the sides of a join where possible: conds, which are on the joined row, and
+// the join's own conditions.
 func pushIntoJoin(r *joinRel, conds []tree.Expr) relation {
 	if r.method != anyMethod {
 		return filterBy(r, conds)
@@ -152,7 +154,8 @@ func pushIntoJoin(r *joinRel, conds []tree.Expr) relation {
 	return filterBy(&j, above)
 }
 
-// simplifyOuter turns an outer join into an inner one, or a full join into a left one, if conds drop all rows that the outer join adds.
+// simplifyOuter turns an outer join into an inner join, or a full join into a left join, if conds drop all rows
+// that the simpler join does not return.
 func simplifyOuter(j *joinRel, conds []tree.Expr) {
 	if j.kind != LeftJoin && j.kind != FullJoin {
 		return
@@ -175,13 +178,13 @@ func simplifyOuter(j *joinRel, conds []tree.Expr) {
 	}
 }
 
-// nullRejecting lists functions that are never TRUE if an argument is NULL.
+// nullRejecting lists functions whose result is never TRUE if an argument is NULL.
 var nullRejecting = map[string]bool{
 	"$equal": true, "$not_equal": true, "$less": true, "$less_or_equal": true, "$greater": true, "$greater_or_equal": true,
 	"$between": true, "$like": true, "starts_with": true, "ends_with": true,
 }
 
-// rejectsNull returns the columns that must not be NULL for cond to be TRUE.
+// rejectsNull returns columns that are not NULL in any row for which cond is TRUE.
 func rejectsNull(cond tree.Expr) colSet {
 	s := colSet{}
 	c, ok := cond.(*tree.Call)
@@ -228,7 +231,7 @@ func rejectsNull(cond tree.Expr) colSet {
 	return s
 }
 
-// isNullOf returns the column of the condition "column IS NULL"; nil if e is any other expression.
+// isNullOf returns the column of a condition "column IS NULL". It returns nil if e is any other expression.
 func isNullOf(e tree.Expr) *tree.Ref {
 	if c, ok := isCall(e, "$is_null"); ok {
 		if r, ok := c.Args[0].(*tree.Ref); ok {
@@ -238,7 +241,7 @@ func isNullOf(e tree.Expr) *tree.Ref {
 	return nil
 }
 
-// pushIntoAggregate moves conditions on group keys below the grouping.
+// pushIntoAggregate moves conditions on group keys below the grouping. All other conditions stay above it.
 func pushIntoAggregate(r *aggregateRel, conds []tree.Expr) relation {
 	if len(r.groupBy) == 0 || r.sets != nil {
 		return filterBy(r, conds)
@@ -271,9 +274,9 @@ func pushIntoAggregate(r *aggregateRel, conds []tree.Expr) relation {
 	return filterBy(&a, stay)
 }
 
-// tellsEqualApart reports whether a condition may have different results for keys that are equal, as 1 / f > 0 has for 0 and -0. Such a
-// condition must stay above the grouping, since a group shows one of these keys but counts the rows of both. Comparisons and IS NULL have
-// one result for equal keys.
+// tellsEqualApart reports whether a condition can have different results for keys that are equal: 1 / f > 0 has
+// different results for 0 and -0. Such a condition must stay above the grouping, because a group shows only one of
+// the equal keys but counts the rows of all of them. Comparisons and IS NULL have the same result for equal keys.
 func tellsEqualApart(cond tree.Expr, keys map[int]tree.Expr) bool {
 	refs, compared := 0, 0
 	isKey := func(e tree.Expr) bool {
@@ -295,13 +298,14 @@ func tellsEqualApart(cond tree.Expr, keys map[int]tree.Expr) bool {
 	return refs > compared
 }
 
-// comparing lists functions that have the same result for arguments that are equal.
+// comparing lists functions that have the same result for equal arguments.
 var comparing = map[string]bool{
 	"$equal": true, "$not_equal": true, "$less": true, "$less_or_equal": true, "$greater": true, "$greater_or_equal": true,
 	"$between": true, "$in": true, "$in_array": true, "$is_null": true,
 }
 
-// blurs reports whether values of a type may be equal and yet differ, like 0 and -0, NaNs, or the intervals of a month and of 30 days.
+// blurs reports whether values of a type can be equal and yet different, such as 0 and -0, two NaNs, or the
+// intervals of one month and of 30 days.
 func blurs(t *value.Type) bool {
 	switch t.Kind {
 	case value.Float64, value.Float32, value.Interval:
@@ -314,7 +318,8 @@ func blurs(t *value.Type) bool {
 	return false
 }
 
-// pushIntoUnion filters each input of the union.
+// pushIntoUnion filters each input of the union instead of the union. If a condition has a subquery, it filters the
+// union.
 func pushIntoUnion(r *unionRel, conds []tree.Expr) relation {
 	for _, c := range conds {
 		if hasSubquery(c) {

@@ -9,13 +9,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// sarg (search argument) is a condition on one column of a scan in a form that can bound a key. Its values do not depend on the scan's
-// rows.
+// sarg (search argument) is a condition on one column of a scan, in a form that can bound a part of a key. Its
+// values do not depend on the rows of the scan.
 type sarg struct {
 	op     sargOp
 	column *schema.Column
-	values []tree.Expr // one expression, except for sargIn
-	cond   int         // the number of the condition that it comes from
+	values []tree.Expr // one expression; sargIn has several, sargNull and sargNotNull none
+	cond   int         // the index in predicate.conds of the condition from which the sarg is made
 	exact  bool        // the sarg is equivalent to the condition
 }
 
@@ -33,7 +33,7 @@ const (
 	sargAtLeast
 	sargPrefix // STARTS_WITH
 	sargLike   // LIKE; never exact
-	sargEach   // any value that exists; seeks use it for key parts, no condition gives it
+	sargEach   // any value that occurs; only seeks use it (for skip scans), it is never made from a condition
 )
 
 // tupleSarg is a condition (a, b, ...) IN UNNEST(array of structs).
@@ -43,14 +43,14 @@ type tupleSarg struct {
 	cond    int
 }
 
-// predicate holds the information in a scan's conditions that seeks can use.
+// predicate holds what seeks can use of a scan's conditions.
 type predicate struct {
 	conds  []tree.Expr
 	sargs  []sarg
 	tuples []tupleSarg
-	// either holds the conditions that are an OR. Each alternative is analyzed on its own.
+	// either holds the conditions that are an OR. Each alternative of an OR is analyzed as a predicate of its own.
 	either []disjunction
-	// notNull holds the columns that must not be NULL for the conditions to be TRUE.
+	// notNull holds columns that are not NULL in any row for which all conditions are TRUE.
 	notNull map[*schema.Column]bool
 }
 
@@ -59,8 +59,8 @@ type disjunction struct {
 	cases []predicate
 }
 
-// analyze finds the sargs in conds over the rows of s. Columns that are not in s.out belong to enclosing rows: their values are known when
-// the scan opens.
+// analyze finds the sargs in conds, which are conditions on the rows of s. A column that is not in s.out belongs to
+// an enclosing row, so its value is known when the scan opens.
 func (s *scanRel) analyze(conds []tree.Expr) predicate {
 	p := predicate{conds: conds, notNull: map[*schema.Column]bool{}}
 	byID := map[int]*schema.Column{}
@@ -89,7 +89,8 @@ func (s *scanRel) analyze(conds []tree.Expr) predicate {
 	return p
 }
 
-// alternatives analyzes each operand of an OR on its own. It returns false for any other condition.
+// alternatives analyzes each operand of an OR as a predicate of its own. It returns false for any other condition.
+// i is the index of cond in the scan's conditions.
 func (s *scanRel) alternatives(i int, cond tree.Expr) (disjunction, bool) {
 	d := disjunction{cond: i}
 	if hasSubquery(cond) {
@@ -105,7 +106,8 @@ func (s *scanRel) alternatives(i int, cond tree.Expr) (disjunction, bool) {
 	return d, true
 }
 
-// maxAlternatives is the maximum number of key ranges that an OR becomes. A longer OR stays a filter.
+// maxAlternatives is the maximum number of alternatives of an OR from which seeks are made. A longer OR is tested
+// for each row.
 const maxAlternatives = 1000
 
 func disjuncts(e tree.Expr, list []tree.Expr) []tree.Expr {
@@ -126,13 +128,14 @@ func disjuncts(e tree.Expr, list []tree.Expr) []tree.Expr {
 	return append(list, e)
 }
 
-// analyzer finds sargs in conditions.
+// analyzer finds sargs in conditions and adds them to into. byID holds the columns of the scan.
 type analyzer struct {
 	byID map[int]*schema.Column
 	into *predicate
 }
 
-// comparisons maps comparison functions to sargs. flipped is the sarg for the comparison with its sides exchanged.
+// comparisons maps each comparison function to the op of its sarg. flipped is the op if the column is on the right
+// side.
 var comparisons = map[string]struct{ op, flipped sargOp }{
 	"$equal":            {sargEqual, sargEqual},
 	"$less":             {sargLess, sargGreater},
@@ -196,8 +199,8 @@ func (a *analyzer) function(i int, c *tree.Call) {
 	}
 }
 
-// like makes a sarg of a LIKE pattern. If the pattern is a constant, the sarg holds the text before its first wildcard. The sarg is exact
-// if the constant is that text alone, or that text with a % at the end.
+// like adds a sarg for LIKE with a pattern. If the pattern is a constant, the sarg holds the part of the pattern
+// before its first wildcard. The sarg is exact if the pattern has no wildcard, or only a % at its end.
 func (a *analyzer) like(i int, col *schema.Column, pattern tree.Expr) {
 	if hasSubquery(pattern) {
 		return
@@ -220,7 +223,8 @@ func (a *analyzer) like(i int, col *schema.Column, pattern tree.Expr) {
 	}
 }
 
-// LikePrefix divides a LIKE pattern into the text before its first wildcard and the rest.
+// LikePrefix divides a LIKE pattern. prefix is what comes before the first wildcard, without the backslashes of
+// escapes. rest is the pattern from that wildcard on.
 func LikePrefix(pattern string) (prefix, rest string) {
 	var out []byte
 	for i := 0; i < len(pattern); i++ {
@@ -266,7 +270,8 @@ func (a *analyzer) inArray(i int, c *tree.Call) {
 	a.into.tuples = append(a.into.tuples, t)
 }
 
-// orOfEqualities turns a = 1 OR a = 2 OR a IN (3, 4) into one sarg: a IN (1, 2, 3, 4).
+// orOfEqualities adds one sarg for an OR of equalities of one column: a IN (1, 2, 3, 4) for a = 1 OR a = 2 OR a IN
+// (3, 4).
 func (a *analyzer) orOfEqualities(i int, c *tree.Call) {
 	var one predicate
 	inner := analyzer{byID: a.byID, into: &one}
@@ -287,7 +292,7 @@ func (a *analyzer) orOfEqualities(i int, c *tree.Call) {
 	a.add(sargIn, one.sargs[0].column, i, true, values...)
 }
 
-// column returns the column of the scan that e refers to; nil if e is any other expression.
+// column returns the column of the scan to which e refers. It returns nil if e is any other expression.
 func (a *analyzer) column(e tree.Expr) *schema.Column {
 	if r, ok := e.(*tree.Ref); ok {
 		return a.byID[r.Col.ID]
@@ -295,12 +300,13 @@ func (a *analyzer) column(e tree.Expr) *schema.Column {
 	return nil
 }
 
-// bound reports whether e can bound a key part that holds column c: e has the same type and is known before the scan.
+// bound reports whether e can bound a key part that holds column c. For that, e must have the type of c and be
+// known before the scan.
 func (a *analyzer) bound(c *schema.Column, e tree.Expr) bool {
 	return e.Type().Kind == c.Type.Kind && a.free(e)
 }
 
-// free reports whether e has one value for all rows of the scan, so that it is known before the scan.
+// free reports whether e has the same value for all rows of the scan, so that it is known before the scan.
 func (a *analyzer) free(e tree.Expr) bool {
 	for id := range refsOf(e) {
 		if a.byID[id] != nil {
@@ -310,7 +316,7 @@ func (a *analyzer) free(e tree.Expr) bool {
 	return !volatile(e)
 }
 
-// volatile reports whether e may have another value each time it is computed.
+// volatile reports whether e can have another value each time it is computed.
 func volatile(e tree.Expr) bool {
 	found := false
 	tree.Walk(e, func(e tree.Expr) {

@@ -7,10 +7,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// slots maps columns, by Col.ID, to their places in a flat row. Several columns may share a place.
+// slots maps each column, by its Col.ID, to the column's index in a flat row. Several columns can share an index.
 type slots map[int]int
 
-// scalar compiles e over rows with these slots. Columns that are not in at come from enclosing rows, through registers.
+// scalar compiles e to an expression over rows whose columns have the slots in the map at. A column that is not in
+// the map comes from an enclosing row, through a register.
 func (p *planner) scalar(e tree.Expr, at slots) (Expr, error) {
 	var failed error
 	compile := func(e tree.Expr) Expr {
@@ -65,7 +66,7 @@ func (p *planner) scalar(e tree.Expr, at slots) (Expr, error) {
 	return x, nil
 }
 
-// scalars compiles expressions. A nil expression stays nil.
+// scalars compiles a list of expressions. A nil expression stays nil.
 func (p *planner) scalars(list []tree.Expr, at slots) ([]Expr, error) {
 	out := make([]Expr, len(list))
 	for i, e := range list {
@@ -80,7 +81,7 @@ func (p *planner) scalars(list []tree.Expr, at slots) ([]Expr, error) {
 	return out, nil
 }
 
-// all compiles conditions into one expression by AND. It returns nil if there are none.
+// all compiles conditions and joins them to one expression by AND. It returns nil if there are no conditions.
 func (p *planner) all(conds []tree.Expr, at slots) (Expr, error) {
 	if len(conds) == 0 {
 		return nil, nil
@@ -106,7 +107,7 @@ func (p *planner) optional(e tree.Expr, at slots) (Expr, error) {
 	return p.scalar(e, at)
 }
 
-// register returns the number of the register for a column of an enclosing row.
+// register returns the number of the register that holds a column of an enclosing row, given by its Col.ID.
 func (p *planner) register(col int) int {
 	r, ok := p.registers[col]
 	if !ok {
@@ -151,8 +152,8 @@ func (p *planner) scalarSubquery(e *tree.Subquery, at slots) (*Subquery, error) 
 	return q, nil
 }
 
-// binds lists the registers that are set from columns of the current row, with the slots of these columns. Operators further out set the
-// others.
+// binds returns how to set those of registers that hold columns of the current row: each register with the slot of
+// its column. Operators of enclosing rows set all other registers.
 func (p *planner) binds(registers map[int]bool, at slots) []Bind {
 	var list []Bind
 	for col, r := range p.registers {
@@ -164,7 +165,7 @@ func (p *planner) binds(registers map[int]bool, at slots) []Bind {
 	return list
 }
 
-// freeRegisters returns the registers that a plan reads and does not set itself.
+// freeRegisters returns the registers that a plan reads but does not set itself.
 func freeRegisters(n Node) map[int]bool {
 	used, set := map[int]bool{}, map[int]bool{}
 	bind := func(list []Bind) {

@@ -9,8 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// choose returns the cheapest access for a request. It does not consider skip scans. Of equally cheap ones it returns the first, and the
-// table comes before its indexes.
+// choose returns the cheapest access for a request, except that it does not consider skip scans. If several are
+// equally cheap, it returns the first; the table comes before its indexes.
 func (p *planner) choose(s *scanRel, req request) (*access, error) {
 	list, err := p.accesses(s, req.need)
 	if err != nil {
@@ -30,14 +30,14 @@ func (p *planner) cheapest(s *scanRel, list []*access, req request) *access {
 	return best
 }
 
-// fit adds to the cost of an access the cost of the sort or grouping that the request still needs. If that saves the sort, it makes the
-// access read in reverse order or merge streams.
+// fit adds to the cost of an access the cost of the sort or grouping that is still needed for the request. It makes
+// the access read in reverse order or merge streams if that saves the sort.
 func (p *planner) fit(s *scanRel, a *access, req request) {
 	ids := slots{}
 	for i, c := range s.out {
 		ids[c.ID] = i
 	}
-	stop := 1.0 // the fraction of the rows that is read before the limit is reached
+	stop := 1.0 // the fraction of the rows that are read until the limit is reached
 	if req.limit > 0 && req.limit < a.rows {
 		stop = req.limit / a.rows
 	}
@@ -58,7 +58,7 @@ func (p *planner) fit(s *scanRel, a *access, req request) {
 			if slot, ok := ids[id]; ok {
 				keys = append(keys, slot)
 			} else {
-				keys = append(keys, -2) // a slot that no order has
+				keys = append(keys, -2) // a slot that occurs in no order
 			}
 		}
 		if order, fixed := s.orderOf(a); groups(order, fixed, keys) {
@@ -82,7 +82,8 @@ func (p *planner) fit(s *scanRel, a *access, req request) {
 	}
 }
 
-// orderOf returns the order in which an access gives rows, and the columns that have one value in all rows. Both are places in s.out.
+// orderOf returns the order in which an access returns rows, and the columns that have the same value in all rows.
+// Both name a column by its index in s.out.
 func (s *scanRel) orderOf(a *access) ([]slotOrder, map[int]bool) {
 	fixed := map[int]bool{}
 	for i, part := range a.key {
@@ -99,7 +100,8 @@ func (s *scanRel) orderOf(a *access) ([]slotOrder, map[int]bool) {
 	return order, fixed
 }
 
-// orderedBy returns the parts of the key by which rows come sorted, without the parts that have one value.
+// orderedBy returns the parts of the key by which the access's rows are sorted, without the parts that have the
+// same value in all rows.
 func (a *access) orderedBy() []MergePart {
 	if a.mergeKey != nil {
 		return a.mergeKey
@@ -113,7 +115,7 @@ func (a *access) orderedBy() []MergePart {
 	return list
 }
 
-// place returns the place of a column in s.out, -1 if the statement does not read the column.
+// place returns the index of a column in s.out. It returns -1 if the statement does not read the column.
 func (s *scanRel) place(c *schema.Column) int {
 	for i, have := range s.columns {
 		if have == c {
@@ -141,7 +143,7 @@ func (p *planner) buildScan(s *scanRel, req request) (built, error) {
 	return p.scanNode(s, a, residual, req)
 }
 
-// scanNode makes the Scan of an access. Its columns are those that the request needs or residual tests.
+// scanNode returns the Scan of an access. The Scan has the columns that the request needs or that residual tests.
 func (p *planner) scanNode(s *scanRel, a *access, residual []tree.Expr, req request) (built, error) {
 	all := setOf(s.out)
 	wanted := request{need: colSet{}, prefer: req.prefer}
@@ -190,7 +192,8 @@ func (p *planner) scanNode(s *scanRel, a *access, residual []tree.Expr, req requ
 	return b, err
 }
 
-// wantedValues returns the values that the conditions require of STRING columns of a system table. The values refer to enclosing rows only.
+// wantedValues returns the constants with which the conditions compare STRING columns of a system table. A returned
+// expression may use columns of enclosing rows, but none of this table.
 func (p *planner) wantedValues(s *scanRel) ([]ColumnValues, error) {
 	var list []ColumnValues
 	for _, c := range s.analyze(s.conds).sargs {
@@ -206,7 +209,8 @@ func (p *planner) wantedValues(s *scanRel) ([]ColumnValues, error) {
 	return list, nil
 }
 
-// seek compiles a seek of access a. Its values refer to enclosing rows only.
+// seek compiles a seek of access a. The expressions of a seek may use columns of enclosing rows, but none of the
+// scan's own rows.
 func (p *planner) seek(sk *seek, a *access) (Seek, error) {
 	var out Seek
 	if t := sk.tuple; t != nil {
@@ -243,7 +247,7 @@ func (p *planner) seek(sk *seek, a *access) (Seek, error) {
 	return out, err
 }
 
-// seekRange compiles the bounds of a key part; nil if there are none.
+// seekRange compiles the bounds of a key part. It returns nil if there are none.
 func (p *planner) seekRange(b *rangeSargs) (*SeekRange, error) {
 	if !b.any() {
 		return nil, nil
@@ -269,7 +273,7 @@ func (p *planner) seekRange(b *rangeSargs) (*SeekRange, error) {
 	return r, err
 }
 
-// buildBackJoin reads an index and, for each entry, the row of the table.
+// buildBackJoin plans a scan that reads an index and, for each index entry, the row of the table.
 func (p *planner) buildBackJoin(s *scanRel, a *access, residual []tree.Expr, req request) (built, error) {
 	entry, row := *s, *s
 	entry.columns, entry.out, entry.conds = nil, nil, nil
@@ -314,7 +318,8 @@ func (p *planner) buildBackJoin(s *scanRel, a *access, residual []tree.Expr, req
 	return p.joinRow(left, &row, key, late, req)
 }
 
-// joinRow makes the Apply of a back join: for each row of left it reads the table's row with this key.
+// joinRow plans the Apply of a back join: for each row of left, it reads the table's row that has the primary key
+// in key. late holds the conditions that are tested on that row.
 func (p *planner) joinRow(left built, row *scanRel, key, late []tree.Expr, req request) (built, error) {
 	point := &access{key: row.table.Key, covering: true, unique: true}
 	sk := seek{}
@@ -333,7 +338,8 @@ func (p *planner) joinRow(left built, row *scanRel, key, late []tree.Expr, req r
 	return p.apply(InnerJoin, left, right, true), nil
 }
 
-// apply joins two operators: the right one runs for each row of the left.
+// apply joins two operators by an Apply, which runs right once for each row of left. backJoin says that left reads
+// an index, and right the table's row for each entry.
 func (p *planner) apply(kind JoinKind, left, right built, backJoin bool) built {
 	n := &Apply{Kind: kind, Left: left.node, Right: right.node, BackJoin: backJoin}
 	n.Bind = p.binds(freeRegisters(right.node), left.at)
@@ -361,11 +367,13 @@ func joinSlots(kind JoinKind, left, right built) slots {
 	return at
 }
 
-// If seeks have lists of values for the leading key parts, they read several streams of rows: one for each combination of these values.
-// Each stream is sorted by the key parts that follow. A scan that merges the streams gives all rows in that order.
+// If seeks have lists of values for the leading key parts, the scan can read its rows as several streams: one
+// stream for each combination of these values. Each stream is sorted by the key parts that follow. If the scan
+// merges the streams, all its rows come in that order.
 
-// merges reports whether scans and unions may merge sorted streams. The hint ALLOW_DISTRIBUTED_MERGE=FALSE forbids it. A query that is cut
-// into partitions does not merge either: a partition is a range of keys, and its rows come in key order.
+// merges reports whether scans and unions are allowed to merge sorted streams. The hint
+// ALLOW_DISTRIBUTED_MERGE=FALSE forbids it. A query that is divided into partitions does not merge either, because
+// a partition is a range of keys whose rows come in key order.
 func (p *planner) merges() bool {
 	if l, ok := p.hints["ALLOW_DISTRIBUTED_MERGE"].(*tree.Literal); ok && isNever(l) {
 		return false
@@ -373,8 +381,8 @@ func (p *planner) merges() bool {
 	return !p.options.Batch
 }
 
-// arrangeMost makes an access give its rows in the wanted order, or sorted by as many of the first wanted keys as it can. It returns their
-// number.
+// arrangeMost makes an access return its rows sorted by want, or by as many of the first keys of want as possible.
+// It returns the number of these keys.
 func (p *planner) arrangeMost(s *scanRel, a *access, want []slotOrder) int {
 	_, fixed := s.orderOf(a)
 	for n := len(want); n > 0; n-- {
@@ -385,8 +393,8 @@ func (p *planner) arrangeMost(s *scanRel, a *access, want []slotOrder) int {
 	return 0
 }
 
-// arrange makes an access give its rows in the wanted order and reports whether that is possible. The access may read in reverse, or merge
-// the streams that the lists of leading key parts make.
+// arrange makes an access return its rows sorted by want, and reports whether that is possible. For that, it can
+// make the access read in reverse, or merge the streams that come from lists of values for leading key parts.
 func (p *planner) arrange(s *scanRel, a *access, want []slotOrder) bool {
 	for a.merge = 0; a.merge == 0 || p.merges() && a.merge <= a.listed(); a.merge++ {
 		for _, a.reverse = range []bool{false, true} {
@@ -404,10 +412,11 @@ func (p *planner) arrange(s *scanRel, a *access, want []slotOrder) bool {
 	return false
 }
 
-// mergeKey returns the key parts by which streams must be merged for an order that includes columns of the first a.merge parts. It returns
-// nil for any other order. The parts after the first a.merge keep their sequence.
+// mergeKey returns the key parts by which streams must be merged if want includes columns of the first a.merge
+// parts of the key. It returns nil if want includes none of these columns. The key parts after the first a.merge
+// parts keep their sequence.
 func (s *scanRel) mergeKey(a *access, want []slotOrder) []MergePart {
-	first := map[int]int{} // the parts that tell streams apart, by their columns
+	first := map[int]int{} // maps the slot of a column to the part, for the parts whose values tell the streams apart
 	for i, part := range a.key[:a.merge] {
 		if slot := s.place(part.Column); slot >= 0 && !a.fixed[i] {
 			first[slot] = i
@@ -431,7 +440,7 @@ func (s *scanRel) mergeKey(a *access, want []slotOrder) []MergePart {
 	return list
 }
 
-// listed returns how many leading key parts have single values in every seek.
+// listed returns how many leading key parts every seek binds to values or lists of values.
 func (a *access) listed() int {
 	if len(a.seeks) == 0 {
 		return 0
@@ -443,8 +452,8 @@ func (a *access) listed() int {
 	return n
 }
 
-// distinct reports whether no two rows agree in all key parts that the access sorts by. If streams are merged, these parts, with those that
-// have one value, must include the table's whole key.
+// distinct reports whether no two rows agree in all key parts by which the access sorts. If streams are merged,
+// that is so if these parts and the parts with only one value include the table's whole key.
 func (s *scanRel) distinct(a *access) bool {
 	if a.merge == 0 {
 		return true

@@ -7,28 +7,28 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// ScanMethod tells how a scan reads its rows. The hint SCAN_METHOD sets it:
+// ScanMethod says how a scan reads its rows. The hint SCAN_METHOD sets it:
 // https://cloud.google.com/spanner/docs/reference/standard-sql/query-syntax#statement_hints.
 type ScanMethod uint8
 
 const (
-	// AutomaticScan reads the columnar copy of the table or index if that is cheaper than its rows.
+	// AutomaticScan reads the columnar copy of the table or index if that is cheaper than reading rows.
 	AutomaticScan ScanMethod = iota
-	// BatchScan and RowScan read the rows. Operators always work on batches of rows, so the two are the same.
+	// BatchScan and RowScan read rows. They do the same, because operators always work on batches of rows.
 	BatchScan
 	RowScan
-	// ColumnarScan reads the columnar copy whenever there is one.
+	// ColumnarScan reads the columnar copy if there is one.
 	ColumnarScan
-	// NoColumnarScan reads the rows.
+	// NoColumnarScan always reads rows.
 	NoColumnarScan
 )
 
-// scanMethods maps the words of the hint SCAN_METHOD to scan methods.
+// scanMethods maps the values of the hint SCAN_METHOD to scan methods.
 var scanMethods = map[string]ScanMethod{
 	"AUTO": AutomaticScan, "BATCH": BatchScan, "ROW": RowScan, "COLUMNAR": ColumnarScan, "NO_COLUMNAR": NoColumnarScan,
 }
 
-// String returns the word for the method in plans: scan_method of the metadata.
+// String returns the name of the method in plans, where it is the scan_method of the metadata.
 func (m ScanMethod) String() string {
 	switch m {
 	case BatchScan:
@@ -41,7 +41,8 @@ func (m ScanMethod) String() string {
 	return "Automatic"
 }
 
-// scanMethod reads the hint SCAN_METHOD of a scan, or else of the statement. It ignores a value that is not a word.
+// scanMethod returns the method that the hint SCAN_METHOD of a scan sets, or else that of the statement. It ignores
+// an unknown value.
 func (p *planner) scanMethod(s *scanRel) ScanMethod {
 	e, ok := s.hints["SCAN_METHOD"]
 	if !ok {
@@ -51,7 +52,8 @@ func (p *planner) scanMethod(s *scanRel) ScanMethod {
 	return scanMethods[strings.ToUpper(text)]
 }
 
-// MayReadColumnar reports whether a scan of a snapshot may read a columnar copy. The scan must read more than one row, in key order.
+// MayReadColumnar reports whether the scan can read a columnar copy when it reads a snapshot. For that, it must
+// read more than one row, in key order.
 func (n *Scan) MayReadColumnar() bool {
 	if n.Method != AutomaticScan && n.Method != ColumnarScan || n.Table.Rows != nil {
 		return false
@@ -59,7 +61,8 @@ func (n *Scan) MayReadColumnar() bool {
 	return !n.Reverse && !n.Exclusive && n.Merge == 0 && !n.Skips() && !n.isPoint()
 }
 
-// hasCopy reports whether a scan of the table, or of its index x, may find a columnar copy to read.
+// hasCopy reports whether a scan of the table, or of its index x, could read a columnar copy. x is nil for the
+// table.
 func (p *planner) hasCopy(s *scanRel, x *schema.Index) bool {
 	switch m := p.scanMethod(s); {
 	case m != AutomaticScan && m != ColumnarScan || s.exclusive:
@@ -70,7 +73,7 @@ func (p *planner) hasCopy(s *scanRel, x *schema.Index) bool {
 	return p.catalog.IndexIsColumnar(x)
 }
 
-// isPoint says whether the scan reads one row by its whole key.
+// isPoint reports whether the scan reads one row by its whole key.
 func (n *Scan) isPoint() bool {
 	if len(n.Seeks) != 1 || n.Seeks[0].Range != nil || n.Seeks[0].Tuples != nil || len(n.Seeks[0].Parts) < len(KeyColumns(n)) {
 		return false
@@ -78,7 +81,7 @@ func (n *Scan) isPoint() bool {
 	return !slices.ContainsFunc(n.Seeks[0].Parts, func(p SeekPart) bool { return p.Array != nil || !p.Null && len(p.Values) != 1 })
 }
 
-// shownMethod returns scan_method of the scan's metadata.
+// shownMethod returns the scan_method of the scan's metadata.
 func (n *Scan) shownMethod() string {
 	if n.Method == ColumnarScan && !n.MayReadColumnar() {
 		return AutomaticScan.String()

@@ -5,8 +5,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// filter keeps the rows of in for which conds are TRUE. EXISTS and IN subqueries among conds become semi and anti joins;
-// the other conditions move down as far as they can.
+// filter returns a relation with the rows of the relation in for which conds are TRUE. EXISTS and IN subqueries
+// among conds become semi and anti joins. All other conditions move down as far as they can.
 func (p *planner) filter(in relation, conds []tree.Expr) (relation, error) {
 	var plain []tree.Expr
 	for _, c := range conds {
@@ -29,7 +29,8 @@ func (p *planner) filter(in relation, conds []tree.Expr) (relation, error) {
 	return push(in, plain), nil
 }
 
-// semiJoin turns a condition that is EXISTS, IN or their negation into a join. ok is false if it cannot.
+// semiJoin turns a condition on the rows of the relation in into a semi or anti join. The condition can be EXISTS,
+// IN, or the negation of one of these. ok is false if it cannot be turned into a join.
 func (p *planner) semiJoin(in relation, cond tree.Expr) (joined relation, ok bool, err error) {
 	kind := SemiJoin
 	if not, is := isCall(cond, "$not"); is {
@@ -63,8 +64,9 @@ func (p *planner) semiJoin(in relation, cond tree.Expr) (joined relation, ok boo
 	return pushIntoJoin(j, nil), true, nil
 }
 
-// decorrelate takes conditions that refer to columns of outer out of a subquery, so that the subquery no longer depends on the enclosing
-// row. If exists is set, only the existence of rows matters, so their order may change.
+// decorrelate removes conditions that use columns of outer from a subquery, and returns them, so that the subquery
+// no longer depends on the enclosing row. exists says that only the existence of rows matters, so that their order
+// may change.
 func decorrelate(r relation, outer colSet, exists bool) (relation, []tree.Expr) {
 	switch r := r.(type) {
 	case *filterRel:
@@ -109,8 +111,8 @@ func decorrelate(r relation, outer colSet, exists bool) (relation, []tree.Expr) 
 	return r, nil
 }
 
-// unlimited drops sorts and a LIMIT from the end of a subquery in EXISTS, since any row suffices. It keeps a LIMIT below a condition or a
-// join, because that LIMIT decides which rows the condition or join sees.
+// unlimited removes sorts and a LIMIT from the end of a subquery in EXISTS, because EXISTS needs only one row. It
+// keeps a LIMIT below a condition or a join, because that LIMIT decides which rows the condition or join sees.
 func unlimited(r relation) relation {
 	switch r := r.(type) {
 	case *computeRel:
@@ -125,7 +127,8 @@ func unlimited(r relation) relation {
 	return r
 }
 
-// correlatedOf divides conditions into those that refer to columns of outer and can move out of the subquery, and the others.
+// correlatedOf divides conditions. correlated holds the conditions that use columns in outer and can move out of
+// the subquery, and keep holds all others.
 func correlatedOf(conds []tree.Expr, outer colSet) (correlated, keep []tree.Expr) {
 	for _, c := range conds {
 		if refsOf(c).intersects(outer) && !hasSubquery(c) {
@@ -146,7 +149,7 @@ func filterBy(in relation, conds []tree.Expr) relation {
 
 func hasParts(t *value.Type) bool { return t.Kind == value.Array || t.Kind == value.Struct }
 
-// notNull reports whether e is known never to be NULL in the rows of r.
+// notNull reports whether e is certainly not NULL in any row of r.
 func notNull(r relation, e tree.Expr) bool {
 	switch e := e.(type) {
 	case *tree.Literal:
@@ -189,7 +192,7 @@ func notNullCol(r relation, id int) bool {
 	return false
 }
 
-// rejected reports whether one of the conditions cannot be TRUE if a column is NULL.
+// rejected reports whether one of the conditions is never TRUE if the column with this ID is NULL.
 func rejected(conds []tree.Expr, id int) bool {
 	for _, c := range conds {
 		if rejectsNull(c)[id] {

@@ -8,7 +8,8 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// Text prints a plan as viewers do: one operator a line, indented under the operator that it feeds, with its predicates and keys below it.
+// Text formats a plan as viewers of plans do: one operator on each line, indented under the operator that reads its
+// rows, with its conditions and keys below it.
 func Text(p *spannerpb.QueryPlan) string {
 	var b strings.Builder
 	if len(p.GetPlanNodes()) > 0 {
@@ -41,7 +42,8 @@ func writeNode(b *strings.Builder, p *spannerpb.QueryPlan, n *spannerpb.PlanNode
 	}
 }
 
-// writeScalar prints a scalar node and the subqueries in it. It leaves out a plain column, unless the link has a type.
+// writeScalar prints a scalar node and the subqueries in it. It does not print a node that is only a column, unless
+// the link to it has a type.
 func writeScalar(b *strings.Builder, p *spannerpb.QueryPlan, l *spannerpb.PlanNode_ChildLink, n *spannerpb.PlanNode, depth int) {
 	indent := strings.Repeat("  ", depth)
 	text := n.GetShortRepresentation().GetDescription()
@@ -65,7 +67,8 @@ func writeScalar(b *strings.Builder, p *spannerpb.QueryPlan, l *spannerpb.PlanNo
 	}
 }
 
-// title returns the name of an operator with the metadata that viewers put before and after it.
+// title returns the name of an operator, with those of its metadata that viewers of plans show before and after the
+// name.
 func title(n *spannerpb.PlanNode) string {
 	m := map[string]string{}
 	for k, v := range n.GetMetadata().GetFields() {
