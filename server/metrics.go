@@ -50,7 +50,7 @@ func sampleMemory(add func(metrics.Sample), u, kept memory.Usage) {
 	gauge("kept_bytes", "Memory that prepared statements and sessions have taken.", float64(kept.Reserved))
 	for kind, n := range u.Refused {
 		n += kept.Refused[kind]
-		add(metrics.Sample{Name: "memory_refused_total", Help: "Times that the budget had no room, by what it was for.", Kind: prometheus.CounterValue,
+		add(metrics.Sample{Name: "memory_refused_total", Help: "Times that the budget refused memory, at once or after a wait, by what it was for.", Kind: prometheus.CounterValue,
 			Value: float64(n), Labels: []string{"kind", memory.Kind(kind).String()}})
 	}
 }

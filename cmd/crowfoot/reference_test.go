@@ -91,8 +91,8 @@ func TestMetricReference(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(`# Metrics
 
-This page lists the metrics of ` + "`/metrics`" + `. A test makes it from a server. Besides these there are those of
-Prometheus' library about the process and about Go: ` + "`process_...` and `go_...`" + `.
+This page lists the metrics of ` + "`/metrics`" + `. A test makes it from a server. Besides these there are
+those of Prometheus' library about the process and about Go: ` + "`process_...` and `go_...`" + `.
 
 | metric | type | labels | |
 |---|---|---|---|
