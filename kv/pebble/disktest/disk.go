@@ -13,7 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// Disk is a file system of one directory. Crash makes a copy of it without what was not synced.
+// Disk is a file system of one directory. Crash makes a copy without the data that were not synced.
 type Disk struct {
 	vfs.FS
 	Files *vfs.MemFS // without the size and without failures
