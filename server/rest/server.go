@@ -125,7 +125,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// sayFull writes a reply with the reason. It does not read the request.
+// sayFull writes a reply that gives the reason why the server takes no more connections. It does not read the request.
 func sayFull(to io.Writer, reason string) error {
 	body := errorBody(usererror.TooManyConnections(reason))
 	_, err := fmt.Fprintf(to, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json; charset=UTF-8\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
