@@ -106,8 +106,8 @@ func (s *singers) name() string {
 }
 
 // makeWatchTable creates the table and its index if they do not exist, and fills the table up to the wanted number of
-// rows. It returns the number of rows in the table. The changes that have written these rows have the numbers below
-// that.
+// rows. It returns the number of rows in the table. The changes that wrote these rows have the numbers below this
+// number.
 func (w *watchRun) makeWatchTable(ctx context.Context) (rows int64, err error) {
 	if w.Drop {
 		if err := w.dropTable(ctx); err != nil {

@@ -26,8 +26,8 @@ const (
 )
 
 // A holding counts the bytes that gRPC's library keeps in memory for the streams of a connection: headers until the
-// stream ends, and reply messages until they are written. A client can make this long if it does not read, or does not
-// finish its requests. So bytes beyond freeHolding are charged to the budget.
+// stream ends, and reply messages until they are written. A client can make the library keep them for long if it does
+// not read, or does not finish its requests. So bytes beyond freeHolding are charged to the budget.
 type holding struct {
 	budget *memory.Budget
 	bytes  atomic.Int64 // bytes that the library keeps
