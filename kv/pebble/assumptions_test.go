@@ -22,9 +22,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// TestAssumptions checks what this package assumes about Pebble's files and behaviour and Pebble's API does not
-// promise. Each subtest makes a store with Pebble alone and checks one assumption. If it fails with a new version of
-// Pebble, it names the assumption and the code that depends on it.
+// TestAssumptions checks what this package assumes about Pebble's files and behaviour beyond the promises of Pebble's
+// API. Each subtest makes a store with Pebble alone and checks one assumption. If a subtest fails with a new version
+// of Pebble, its error names the assumption and the code that depends on it.
 func TestAssumptions(t *testing.T) {
 	for _, a := range []assumption{
 		{"the names of files are MANIFEST-NNNNNN, NNNNNN.log, NNNNNN.sst, OPTIONS-NNNNNN, marker.* and LOCK", "synced.go:parseNote, guard.go:roleOf, verify.go:VerifyTables", fileNames},

@@ -119,8 +119,8 @@ type sizedFile struct {
 	disk *Disk
 }
 
-// Write writes as many bytes as there is space for, as operating systems do, and returns an error if these are not
-// all.
+// Write writes as many bytes as there is space for, as operating systems do, and returns an error if these are not all
+// bytes of p.
 func (f sizedFile) Write(p []byte) (n int, err error) {
 	if free := f.disk.Free(); free < uint64(len(p)) {
 		n, _ = f.File.Write(p[:free])
