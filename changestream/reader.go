@@ -312,8 +312,8 @@ func (r *Reader) forget() {
 // minChunk is the least size of r.data in bytes. It is enough for one record of a small row.
 const minChunk = 1 << 10
 
-// wait waits for a commit, for the time of the next heartbeat, or for the end of the query. If the time has come, it
-// adds a heartbeat, or makes the query's end visible.
+// wait waits for a commit, for the time of the next heartbeat, or for the end of the query. When the heartbeat is due,
+// it adds a heartbeat record. When the clock reaches the end of the query, it makes that timestamp visible.
 func (r *Reader) wait(wake <-chan struct{}) error {
 	r.forget()
 	now := r.log.cfg.Oracle.Now()

@@ -117,8 +117,8 @@ func TestHeartbeatsByClock(t *testing.T) {
 	})
 }
 
-// TestSplitAndMerge checks that a partition that is split or merged ends with records of its children, and that these
-// begin at the timestamp at which it ended.
+// TestSplitAndMerge checks that a partition that is split or merged ends with records of its children, and that the
+// children begin at the timestamp at which the partition ended.
 func TestSplitAndMerge(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		start := w.commit("a", "m", "z")

@@ -247,8 +247,8 @@ func (c *Copy) replace(b kv.Batch, with, dead []*chunk, rest []*chunk) error {
 	if err := errors.Join(put(with, false), put(dead, true)); err != nil {
 		return err
 	}
-	// No sync is needed, since the work can be repeated. After a crash, the store has all of the batch or nothing of
-	// it, and it has no later batch if it does not have this one.
+	// No sync is needed, since the work can be repeated. After a crash, the store has either all of the batch or
+	// nothing of it, and it has later batches only if it has this one.
 	if err := b.CommitNoSync(); err != nil {
 		return err
 	}

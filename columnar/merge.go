@@ -159,9 +159,9 @@ func (m *merge) find(bound []byte, from, to int) (int, error) {
 	return keys.find(bound, from, to)
 }
 
-// emitUnchanged handles the rows of the chunk before the next change. If they are at least minSlice, it makes them the
-// run and returns their number; but if the batch has rows, it returns those first. If they are fewer, it adds them to
-// the batch.
+// emitUnchanged handles the rows of the chunk before the next change. If there are at least minSlice such rows, it
+// makes them the run and returns their number; but if the batch has rows, it returns the batch first. If there are
+// fewer such rows, it adds them to the batch.
 func (m *merge) emitUnchanged() (n int, err error) {
 	to := m.to
 	if m.change {

@@ -200,8 +200,8 @@ func appendLengths(dst, raw []byte) []byte {
 	return dst
 }
 
-// sumLengths decodes offsets that appendLengths has encoded, and stores them in to. It returns false if they do not
-// fill to exactly, or if they overflow.
+// sumLengths decodes offsets that appendLengths has encoded, and stores them in to. It returns false if the number of
+// offsets is not the length of to, or if an offset overflows.
 func sumLengths(to, from []byte) bool {
 	if len(from) == 0 || len(to) < 4 {
 		return false

@@ -54,9 +54,9 @@ func (c cell) time() time.Time { t, _ := time.Parse(time.RFC3339Nano, c.text); r
 
 // A kind is a type of columns.
 type kind struct {
-	name   string // in DDL
+	name   string // the type as DDL writes it
 	code   spannerpb.TypeCode
-	values []string // includes extreme ones
+	values []string // the values from which random chooses, extreme ones included
 	// compare compares two values that are not NULL.
 	compare func(a, b cell) int
 	literal func(c cell) string

@@ -55,8 +55,8 @@ func (w *world) collect() {
 	w.advance(25 * time.Minute)
 }
 
-// age lets transactions become so old that the server no longer keeps the record of what others have written since
-// they began, and then commits them.
+// age lets transactions become so old that the server no longer keeps the record of what other transactions have
+// written since they began, and then commits them.
 func (w *world) age() {
 	for range 2 {
 		w.openOne()

@@ -12,7 +12,7 @@ import (
 )
 
 // crowd is the number of workers that compete for one row. Each must succeed share times. No worker stops before all
-// have done so; so if one worker always loses to the others, the test does not end.
+// workers have succeeded that often. So if one worker always loses, the test does not end.
 const (
 	crowd = 32
 	share = 3

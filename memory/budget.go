@@ -9,8 +9,8 @@ import (
 
 const (
 	// MaxWait is how long a request waits for memory of the budget before it is refused. A limit is needed because a
-	// waiting request may have memory for which others wait, which is a deadlock. MaxWait is above the time that most
-	// requests take, and below the time after which people and load balancers give up.
+	// waiting request may have memory for which other requests wait, which is a deadlock. MaxWait is above the time
+	// that most requests take, and below the time after which people and load balancers give up.
 	MaxWait = 2 * time.Second
 	// 1/smallShare of the budget is reserved for accounts of at most smallBytes, such as the rows that a stream is
 	// sending. So small requests go on when large ones have taken all that they may take.

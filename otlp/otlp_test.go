@@ -167,7 +167,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestNotWanted: with these environment variables no exporter is started.
+// TestNotWanted checks that no exporter is started if the environment variables do not ask for one.
 func TestNotWanted(t *testing.T) {
 	for _, env := range []map[string]string{
 		{},

@@ -142,7 +142,7 @@ func (d *draft) enter(t *Table) {
 	}
 }
 
-// leave removes what enter has registered for t.
+// leave removes a table, its indexes and its constraints from the draft, as far as enter has registered them.
 func (d *draft) leave(t *Table) {
 	d.tables = d.tables.Without(t.ID)
 	d.unname(t, t.Name)

@@ -72,8 +72,8 @@ func (d *draft) compileDefault(t *Table, c *Column) error {
 // pendingTimestamp is the expression PENDING_COMMIT_TIMESTAMP() as syntax.Words returns it.
 const pendingTimestamp = "PENDING_COMMIT_TIMESTAMP ( )"
 
-// checkTimestampDefault checks the column's DEFAULT: it must be the commit timestamp if the column has
-// allow_commit_timestamp, and must not be if it does not have that option.
+// checkTimestampDefault checks the column's DEFAULT. If the column has allow_commit_timestamp, the DEFAULT must be the
+// commit timestamp; otherwise it must be another value.
 func (c *Column) checkTimestampDefault() error {
 	if c.Default == nil {
 		return nil

@@ -29,8 +29,8 @@ const (
 	// statisticsLife is how long a package is stored if garbage collection may delete it:
 	// https://cloud.google.com/spanner/docs/query-optimizer/overview.
 	statisticsLife = 30 * 24 * time.Hour
-	// maxStatisticsPackages is the largest number of packages that garbage collection leaves of those that it may
-	// delete.
+	// maxStatisticsPackages is the largest number of packages that ANALYZE leaves, not counting those that must not be
+	// deleted.
 	maxStatisticsPackages = 30
 	statisticsName        = "auto_20060102_15_04_05UTC"
 )

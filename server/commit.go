@@ -54,8 +54,8 @@ type commitWork struct {
 	rows      int64
 	now       time.Time
 	role      string // role of the session
-	// count is the number of mutations as commit_stats counts them. Before apply it has those of the statements, after
-	// it those of the request too.
+	// count is the number of mutations as commit_stats counts them. Before apply runs, these are the mutations of the
+	// statements; afterwards those of the request are counted, too.
 	count   int64
 	attempt *attempt
 	// turns limits how many commits with many rows are applied at the same time.

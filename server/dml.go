@@ -115,8 +115,8 @@ func (r *storedRows) Fill(columns []value.Column, size int) (rows int, err error
 	return rows, nil
 }
 
-// onceBySeqno runs a writing request of a transaction, unless it has answered a request with the same seqno before:
-// then it returns that answer. The transaction runs one writing request at a time, so other ones wait.
+// onceBySeqno runs a writing request of a transaction. If the transaction has already answered a request with the same
+// seqno, onceBySeqno returns that answer instead. It waits while the transaction runs another writing request.
 func (sc *scope) onceBySeqno(ctx context.Context, seqno int64, request uint64, run func() replay) (replay, error) {
 	t, replays := sc.transaction, &sc.open.replays
 	if err := t.acquire(ctx); err != nil {

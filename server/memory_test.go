@@ -193,7 +193,8 @@ func TestUnreadStreams(t *testing.T) {
 	for range 30 {
 		stream, err := slow.StreamingRead(ctx, &spannerpb.ReadRequest{Session: ses, Table: "Singers", Columns: []string{"Data"}, KeySet: allKeys()})
 		h.ok(err)
-		// Recv returns the first message, or an error if the stream was refused because others have used up the budget.
+		// Recv returns the first message, or an error if the stream was refused because other streams have used up the
+		// budget.
 		go func() { _, _ = stream.Recv() }()
 	}
 	eventually(func() bool { return budget.Usage().Reserved > 4*mib && budget.Usage().Waiting > 0 })

@@ -86,8 +86,8 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Starting answers HTTP requests while the server opens its data: to /healthz that the process is alive, to /readyz
-// that it is not ready, to others with an error.
+// Starting answers HTTP requests while the server opens its data. /healthz says that the process is alive, and /readyz
+// that it is not ready. Any other request gets an error.
 func Starting(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/healthz" {
 		fmt.Fprintln(w, "starting")

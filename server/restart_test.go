@@ -299,8 +299,8 @@ func TestPartitionedDMLSurvives(t *testing.T) {
 	})
 }
 
-// TestClockGoesBackBeforeRestart: if the clock went back by hours and a transaction began after that, requests in this
-// transaction get the same answers after a restart as in any other.
+// TestClockGoesBackBeforeRestart: a transaction begins after the clock went back by hours. After a restart its Commit
+// gets ABORTED, like that of any transaction that was open.
 func TestClockGoesBackBeforeRestart(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
 		ses := h.session(true)

@@ -127,8 +127,8 @@ func (s *shard) at(c *Collector, end time.Time) *set {
 	if s.open != nil {
 		c.setAside(s.open)
 	}
-	// Closing minutes stores past before it empties the shards. So if at reads the old value here, this shard is
-	// emptied later, and the event is not lost.
+	// advance stores past before it empties the shards. So if at reads the old value here, this
+	// shard is emptied later, and the event is not lost.
 	s.open = &set{minute: max(minute, c.past.Load()+1)}
 	return s.open
 }

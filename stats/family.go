@@ -19,7 +19,7 @@ type family struct {
 	// if that value is at least longerFrom.
 	peaks      bool
 	longerFrom int64
-	// minutes is how long one-minute intervals are kept. 0 means the retention of the resolution.
+	// minutes is how long one-minute intervals are kept. If it is 0, they are kept as long as the resolution says.
 	minutes time.Duration
 }
 

@@ -19,7 +19,7 @@ type accessCount struct {
 	n      int64
 }
 
-// count counts one operation. full says that the caller must call addTo.
+// count counts one operation. full is true if the counts have reached their limit, so that the caller must call addTo.
 func (o *operations) count(a *Access) (full bool) {
 	c := o.counts[a.hash]
 	if c == nil {

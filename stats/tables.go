@@ -70,7 +70,7 @@ var intervalTables = []intervalTable{
 }
 
 // suffixOf returns the end of the table's name for a resolution. The tables of sizes, which exist only by the hour,
-// have a different suffix from others.
+// have a different suffix from other tables.
 func (t *intervalTable) suffixOf(resolution int) string {
 	if t.family == tableSizes {
 		return "_1HOUR"

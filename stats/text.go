@@ -19,8 +19,8 @@ type Text struct {
 func TextOf(sql string) Text { return Text{SQL: sql, Fingerprint: fingerprint(sql)} }
 
 // BatchText returns the text of a batch of DML. It joins the statements; where equal statements follow each other, it
-// has the statement once, as https://cloud.google.com/spanner/docs/introspection/query-statistics#table_schema says. It
-// may overwrite the slice.
+// has the statement once, as https://cloud.google.com/spanner/docs/introspection/query-statistics#table_schema says.
+// BatchText may overwrite statements.
 func BatchText(statements []string) Text {
 	return TextOf(strings.Join(slices.Compact(statements), ";"))
 }

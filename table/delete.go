@@ -142,7 +142,7 @@ type childRule uint8
 
 const (
 	ifParentGone childRule = iota // an error if, after all changes, the child still exists and its parent does not
-	always                        // at once
+	always                        // an error as soon as the child is found
 )
 
 // deleteChildren deletes the rows that are interleaved in the row of g at key. For child tables with ON DELETE NO

@@ -52,7 +52,8 @@ type descriptor struct {
 	foreign, referencedBy []*foreignKey
 	cascades              *cascades // nil if no foreign key from or to the table is ON DELETE CASCADE
 	// computed lists all generated columns. Each comes after the generated columns that it reads. written lists only
-	// those that keys, rows, index entries or checks need, with the generated columns that these read.
+	// the generated columns that keys, rows, index entries or checks need, directly or through other generated
+	// columns.
 	computed, written []*schema.Column
 	// watches are the change streams that watch the table; nil if none does.
 	watches []*Watch

@@ -37,9 +37,9 @@ const (
 	LockCheck
 	// LockWriterSharedTimestamp locks a key whose commit timestamp is pending
 	// (https://cloud.google.com/spanner/docs/introspection/lock-statistics). Two transactions never have the same
-	// commit timestamp, so others may also lock the same range in this mode. Other transactions may neither read in
-	// that range with a lock nor write a key whose timestamp is already known. A Get in this mode sees only the writes
-	// of its own transaction.
+	// commit timestamp, so other transactions may also lock the same range in this mode. Other transactions may
+	// neither read in that range with a lock nor write a key whose timestamp is already known. A Get in this mode sees
+	// only the writes of its own transaction.
 	LockWriterSharedTimestamp
 )
 

@@ -89,7 +89,7 @@ func (t *Tx) reopen(before Savepoint) {
 
 // ready applies the mutations. In the optimistic modes it then locks the written keys and validates the reads. It
 // waits for opts.MaxDelay, and brings the transaction past its point of no return. ts is the timestamp of a
-// transaction that has written nothing, and 0 for all others.
+// transaction that has written nothing, and 0 for any other transaction.
 func (t *Tx) ready(ctx context.Context, apply func(table.Writer) error, opts CommitOptions) (ts mvcc.Timestamp, err error) {
 	if apply != nil {
 		if err := apply(&Request{Tx: t, mutates: true, charged: opts.Memory}); err != nil {
@@ -326,7 +326,7 @@ func (d *delays) wait(ctx context.Context, most time.Duration) error {
 	}
 }
 
-// leave lets all waiting commits go on.
+// leave lets all commits go on that wait for their MaxDelay.
 func (d *delays) leave() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

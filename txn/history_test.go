@@ -363,8 +363,8 @@ var listModel = porcupine.Model{
 	},
 }
 
-// appendLists runs a random transaction until it commits. It reads each list that it appends to. One in three is a
-// strong read in a snapshot instead.
+// appendLists runs a random transaction until it commits. It reads each list that it appends to. One in three
+// transactions is a strong read in a snapshot instead.
 func appendLists(m *Manager, rng *rand.Rand, item string) (in listOp, out lists, err error) {
 	in.item = item
 	readOnly := rng.IntN(3) == 0

@@ -246,7 +246,7 @@ func (l *lockTable) blocked(r *request) (blocked bool) {
 	return blocked
 }
 
-// resolve aborts the transactions that block r and that are younger than r's or idle. Then it grants r, unless
+// resolve aborts those transactions that block r and are idle or younger than r's transaction. Then it grants r, unless
 // something still blocks r.
 func (l *lockTable) resolve(r *request) {
 	var victims []*request

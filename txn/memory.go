@@ -40,7 +40,7 @@ func (f *footprint) due() (due int64) {
 }
 
 // chargeLock charges the transaction for a lock that it was granted. count is the number of locks and waiting
-// requests that the transaction had when it asked for the lock, that one included.
+// requests that the transaction had when it asked for the lock, this lock included.
 func (t *Tx) chargeLock(ctx context.Context, count int) error {
 	if count%chargeLocks != 0 {
 		return nil

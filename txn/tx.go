@@ -52,8 +52,8 @@ type Options struct {
 	ID ClientID
 	// Previous is the Age of the aborted transaction that this one retries.
 	Previous Age
-	// Background gives the transaction the lowest priority. A transaction that needs one of its locks aborts it. If
-	// it would have to wait for a lock, it is aborted instead.
+	// Background gives the transaction the lowest priority. Another transaction that needs one of its locks aborts it.
+	// A background transaction that would have to wait for a lock is aborted instead.
 	Background bool
 	// Excluded says that the transaction is not recorded by change streams that allow this:
 	// exclude_txn_from_change_streams.

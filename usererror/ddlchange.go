@@ -83,8 +83,8 @@ func InterleaveToCascade(table string) *Error {
 
 // Errors about dropping objects.
 
-// DropTableWithChildren returns the error for DROP TABLE of a table in which others are interleaved. children lists
-// their names.
+// DropTableWithChildren returns the error for DROP TABLE of a table in which other tables are interleaved. children
+// lists their names.
 func DropTableWithChildren(table, children string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop table %s with interleaved tables: %s.", table, children)
 }

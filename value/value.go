@@ -104,7 +104,7 @@ func OfProto(b []byte) Value {
 	return v
 }
 
-// Own returns a value that does not refer to memory of others: a copy of a STRING, BYTES, PROTO or JSON, and any other
+// Own returns a value with memory of its own: a copy of a STRING, BYTES, PROTO or JSON, and any other
 // value unchanged.
 func (v Value) Own() Value {
 	if v.state == stateSet && KeepsTexts(v.kind) {

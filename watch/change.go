@@ -51,7 +51,8 @@ type Change struct {
 	// Key has the columns of the primary key, in the order of the key.
 	Key Row
 	// Values has the new values. For an Upsert, these are all watched columns as they are now. On a change stream, the
-	// stream's value capture type decides which columns are included, without those of the key; a Delete has none.
+	// stream's value capture type decides which columns are included; the columns of the key are not, and a Delete has
+	// no values.
 	Values Row
 	// OldValues has the values before the change, if the changes come from a change stream that captures old values.
 	OldValues Row

@@ -91,7 +91,7 @@ type changeSetReader struct {
 	rows   rowReader
 	check  *tableCheck
 	limit  int // rows of a page
-	bytes  int // of a page
+	bytes  int // bytes of a page
 	most   int // changes of a Transaction
 	// atOnce is the number of change sets that the next statement reads. It is halved when their rows exceed a page,
 	// and doubled when they have few rows.

@@ -47,8 +47,8 @@ func (e *fileEntry) id() FeedID {
 }
 
 // Check reads the file, if it exists, and tests whether a new file can replace it. If this is impossible for a lasting
-// reason, such as a read-only directory, the error is FAILED_PRECONDITION. If the disk is full, the error is another
-// one, since a later Check may succeed.
+// reason, such as a read-only directory, the error is FAILED_PRECONDITION. If the disk is full, the error has another
+// code, since a later Check may succeed.
 func (f *File) Check(context.Context) error {
 	err := f.locked(func() error {
 		if _, err := f.read(); err != nil {

@@ -169,7 +169,8 @@ func (r *streamReader) handOut(list []*streamTransaction) error {
 }
 
 // transaction converts a transaction to what the handler gets: one or more Transactions of at most
-// MaxTransactionChanges changes each. There are none if none of its tables is included.
+// MaxTransactionChanges changes each. The list is empty if the stream's options include none of the transaction's
+// tables.
 func (r *streamReader) transaction(tx *streamTransaction) (list []*Transaction) {
 	slices.SortFunc(tx.records, func(a, b *dataRecord) int { return cmp.Compare(a.sequence, b.sequence) })
 	var changes []Change

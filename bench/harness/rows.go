@@ -50,8 +50,8 @@ func (t *Target) Fill(ctx context.Context, s *Screen, table string, n int, rows 
 	return time.Since(began), ctx.Err()
 }
 
-// Letters returns n random letters. It always returns the same ones for a row and a column. They are random so that
-// the storage engine can hardly compress them.
+// Letters returns n random letters. It always returns the same letters for a row and a column. The letters are random
+// so that the storage engine can hardly compress them.
 func Letters(id int64, column string, n int) string {
 	r := rand.New(rand.NewPCG(uint64(id), uint64(column[len(column)-1])))
 	b := make([]byte, n)

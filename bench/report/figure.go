@@ -38,7 +38,7 @@ type Figure struct {
 	OursLeft  *float64 `json:"ours_left,omitempty"` // nil if unknown
 	OursRight *float64 `json:"ours_right,omitempty"`
 	Ours      *float64 `json:"ours,omitempty"`
-	Spread    *Spread  `json:"spread,omitempty"` // of Ours, over the turns
+	Spread    *Spread  `json:"spread,omitempty"` // spread of Ours over the turns
 }
 
 // alone reports whether the figure is the value of one measure and not a ratio.

@@ -58,7 +58,7 @@ type Measure struct {
 	// Parallel is true if several calls of one operation run at the same time. Then the sum of the calls' latencies is
 	// not the operation's latency.
 	Parallel     bool                    `json:"-"`
-	counted      MethodCounts            // by the server, over all turns
+	counted      MethodCounts            // the server's counts, over all turns
 	roundLatency *hdrhistogram.Histogram // in microseconds, of the last of Turns
 	used         time.Duration           // the server's CPU time in the last of Turns
 }

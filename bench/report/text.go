@@ -149,7 +149,7 @@ func (m *Measure) paceText() string {
 }
 
 // heldShare is the share of the due operations that must have been sent for a rate to count as held. It is below 1
-// because short stalls may prevent the others.
+// because a short stall may prevent some operations.
 const heldShare = 0.99
 
 // held reports whether the operations of an open loop were sent at the requested rate.

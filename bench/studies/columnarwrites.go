@@ -31,8 +31,8 @@ type columnarWrites struct{ without *harness.ControlServer }
 const (
 	withCopy    = "with a columnar copy"
 	withoutCopy = "without a copy"
-	// targetCopyCost is the target for the cost of a commit with a columnar copy divided by its cost without: it
-	// should be at most this.
+	// targetCopyCost is a target: with a columnar copy, a commit should cost at most this many times what it costs
+	// without a copy.
 	targetCopyCost = 1.3
 )
 

@@ -38,7 +38,7 @@ const (
 	uniqueIndexes = "3 UNIQUE indexes"
 
 	// besideRate is the number of writes per second during CREATE INDEX. besideClients is the number of clients that
-	// send them. They are so many that a write that is due does not have to wait for writes in progress.
+	// send them. There are so many clients that a write that is due does not have to wait for writes in progress.
 	besideRate    = 500
 	besideClients = 64
 )

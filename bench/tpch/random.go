@@ -14,7 +14,7 @@ const (
 type stream struct {
 	seed   int64
 	perRow int64
-	used   int64 // by the current row
+	used   int64 // how many numbers the current row has used
 }
 
 // newStream returns the stream of a column, positioned at a row. Rows are counted from 0.

@@ -45,7 +45,7 @@ func (c *changes) add(due time.Duration, rows int) int64 {
 	return number
 }
 
-// commit marks the changes of an acknowledged transaction.
+// commit marks rows changes, the first of which has this number, as committed.
 func (c *changes) commit(number int64, rows int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,17 +9,17 @@ import (
 
 // WatchResult holds the results of one side in one experiment.
 type WatchResult struct {
-	Name      string     `json:"name"`    // of the load
+	Name      string     `json:"name"`    // name of the load
 	Setting   string     `json:"setting"` // how the way of watching differs from the recommended one
 	Load      Load       `json:"load"`
 	Watching  Watching   `json:"watching"`
 	Published *Published `json:"published,omitempty"`
 
-	Seconds      float64 `json:"seconds"` // of the load
+	Seconds      float64 `json:"seconds"` // how long the load lasted
 	Transactions int64   `json:"transactions"`
 	Changes      int64   `json:"changes"`                       // committed, including the backlog
 	Unsent       int64   `json:"unsent_transactions,omitempty"` // due during the load and never sent
-	Delivered    int64   `json:"delivered"`                     // of Changes
+	Delivered    int64   `json:"delivered"`                     // how many of Changes were delivered
 	Lost         int64   `json:"lost"`
 	Duplicated   int64   `json:"duplicated"`
 	Unwritten    int64   `json:"not_of_this_run,omitempty"` // changes that were delivered, but written by an earlier run or by another program

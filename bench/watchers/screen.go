@@ -45,7 +45,7 @@ type watchStatus struct {
 	passed, lasts     time.Duration
 	p50, p99, max     int64 // latencies from commit to callback, in microseconds
 	duplicated, reads int64
-	readTime          time.Duration // of all reads
+	readTime          time.Duration // total time of all reads
 	failing           string        // the error of a watcher that is not running; "" if all are
 }
 

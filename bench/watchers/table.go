@@ -45,8 +45,9 @@ var singerColumns = []string{"SingerId", "FirstName", "LastName", "BirthDate", "
 const (
 	// pictureSize is the largest size of a picture in the load, in bytes, as in the Java application.
 	pictureSize = 1024
-	// oldPictureSize is the largest size in bytes of a picture in rows that are written before the load. They are
-	// small because polls never read these rows; the study does not describe the contents of its 17 million rows.
+	// oldPictureSize is the largest size in bytes of a picture in rows that are written before the load. These
+	// pictures are small because polls never read these rows; the study does not describe the contents of its 17
+	// million rows.
 	oldPictureSize = 32
 	// nameSize is the largest number of random bytes in a name. The name is their base64 encoding.
 	nameSize = 10
@@ -105,8 +106,8 @@ func (s *singers) name() string {
 }
 
 // makeWatchTable creates the table and its index if they do not exist, and fills the table up to the wanted number of
-// rows. It returns the number of rows in the table. The changes that have written these rows have the numbers below
-// that.
+// rows. It returns the number of rows in the table. The changes that wrote these rows have the numbers below this
+// number.
 func (w *watchRun) makeWatchTable(ctx context.Context) (rows int64, err error) {
 	if w.Drop {
 		if err := w.dropTable(ctx); err != nil {

@@ -153,7 +153,7 @@ func (i *importer) segment(ctx context.Context, s bulk.Segment) error {
 		return err
 	}
 	p := newPipeline(ctx, i, s.Extent())
-	read := int64(0) // of the segment's bytes
+	read := int64(0) // how many of the segment's bytes were read
 	err = bulk.EachOf(p.ctx, s, func(batch arrow.RecordBatch, from bulk.Reader) error {
 		i.Progress.addDone(from.Progress() - read)
 		read = from.Progress()

@@ -9,7 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// TestFitting checks that few large rows go into one commit, even if they are among many small ones.
+// TestFitting checks that fitting limits the bytes of the rows of one commit: it returns fewer rows where the rows are
+// large, even if most rows of the batch are small.
 func TestFitting(t *testing.T) {
 	const rows, large = 1500, 40
 	schema := arrow.NewSchema([]arrow.Field{

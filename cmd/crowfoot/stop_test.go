@@ -206,7 +206,7 @@ func TestStopWhileBusy(t *testing.T) {
 }
 
 // TestSignals checks that each signal makes the server shut down cleanly. It skips signals that this process ignores,
-// and so its children too, such as SIGHUP under nohup.
+// such as SIGHUP under nohup, because its child processes ignore them, too.
 func TestSignals(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		if signal.Ignored(sig) {

@@ -349,7 +349,7 @@ func TestWatchLate(t *testing.T) {
 }
 
 // TestWatchNothing checks a watcher without a server. If nothing answers, it must report the server for which it
-// waits, and why. If another program answers, it must end. So must an import.
+// waits, and why. If another program answers, it must end. An import must do the same.
 func TestWatchNothing(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()

@@ -8,8 +8,8 @@ import (
 	"gorm.io/gorm/clause"
 )
 
-// The models embed GORM's default model. This model has a key that the database generates, and the times of creation,
-// change and deletion. The time of deletion has an index.
+// The models embed gorm.Model, which has a key that the database generates, and the times of creation, change and
+// deletion. The time of deletion has an index.
 
 type Author struct {
 	gorm.Model

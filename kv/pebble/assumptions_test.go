@@ -22,9 +22,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// TestAssumptions has a subtest for each thing that this package knows of Pebble's files and of what Pebble does with them, beyond what Pebble's API
-// promises. Each makes a store with Pebble alone. When Pebble's version changes, a failing subtest names the assumption and the code that depends on
-// it.
+// TestAssumptions checks what this package assumes about Pebble's files and behaviour beyond the promises of Pebble's
+// API. Each subtest makes a store with Pebble alone and checks one assumption. If a subtest fails with a new version
+// of Pebble, its error names the assumption and the code that depends on it.
 func TestAssumptions(t *testing.T) {
 	for _, a := range []assumption{
 		{"the names of files are MANIFEST-NNNNNN, NNNNNN.log, NNNNNN.sst, OPTIONS-NNNNNN, marker.* and LOCK", "synced.go:parseNote, guard.go:roleOf, verify.go:VerifyTables", fileNames},
@@ -69,7 +69,8 @@ func TestAssumptions(t *testing.T) {
 	}
 }
 
-// An assumption is what the code at where depends on. check returns what is otherwise.
+// An assumption is a statement about Pebble, what, on which the code at where depends. check returns an error if what
+// is false.
 type assumption struct {
 	what, where string
 	check       func(*testing.T) error
@@ -93,12 +94,13 @@ func pebbleVersion(t *testing.T) string {
 	return string(found[1])
 }
 
-// A world is the files of a store that Pebble alone writes, with a record of what it does with them.
+// A world is a file system in memory with a store that Pebble alone writes. It records the files that Pebble creates,
+// and its writes and syncs.
 type world struct {
 	*vfs.MemFS
 	mu      sync.Mutex
 	created []creation
-	ops     []fileOp // on manifests and logs
+	ops     []fileOp // writes and syncs of manifests and logs, in order
 }
 
 type creation struct {
@@ -106,12 +108,12 @@ type creation struct {
 	category vfs.DiskWriteCategory
 }
 
-// A fileOp is a write, of bytes, or a sync, without bytes.
+// A fileOp is a write or a sync of a file.
 type fileOp struct {
 	file string
 	data []byte
 	sync bool
-	at   bool // WriteAt
+	at   bool // whether the write was a WriteAt; if so, data is nil
 }
 
 func newWorld() *world { return &world{MemFS: vfs.NewCrashableMem()} }
@@ -148,7 +150,7 @@ func (w *world) note(op fileOp) {
 	w.ops = append(w.ops, op)
 }
 
-// A watchedFile is a file that Pebble has created.
+// A watchedFile is a file that Pebble has created. It records its writes and syncs in world.
 type watchedFile struct {
 	vfs.File
 	world *world
@@ -174,7 +176,7 @@ func (f *watchedFile) SyncData() error {
 	return f.File.SyncData()
 }
 
-// open opens the store in data.
+// open opens the store in the directory "data". change, if not nil, changes Pebble's options first.
 func (w *world) open(t *testing.T, change func(*pebble.Options)) *pebble.DB {
 	t.Helper()
 	db, err := w.tryOpen(change)
@@ -187,14 +189,15 @@ func (w *world) open(t *testing.T, change func(*pebble.Options)) *pebble.DB {
 func (w *world) tryOpen(change func(*pebble.Options)) (*pebble.DB, error) {
 	o := &pebble.Options{FS: w, Comparer: comparer, FormatMajorVersion: engineVersions[kv.LastFormat], Logger: messages{fail: func(error) {}},
 		BlockPropertyCollectors: []func() pebble.BlockPropertyCollector{newNewest}, DisableAutomaticCompactions: true, L0StopWritesThreshold: 1000}
-	o.EventListener = &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}} // without it Pebble ends the process
+	o.EventListener = &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}} // without this handler Pebble ends the process
 	if change != nil {
 		change(o)
 	}
 	return pebble.Open("data", o)
 }
 
-// fill writes rows, flushes twice and writes more rows. It closes the store and opens it again in between, so that there are files of all kinds.
+// fill creates a store with files of all kinds and returns it open. It writes rows, flushes, reopens the store, writes
+// and flushes again, and then writes rows that stay in the log.
 func (w *world) fill(t *testing.T) *pebble.DB {
 	t.Helper()
 	db := w.open(t, nil)
@@ -231,7 +234,7 @@ func closeDB(t *testing.T, db *pebble.DB) {
 	}
 }
 
-// killed returns the files of the store as a crash of the process leaves them, and closes the store.
+// killed returns a copy of the store's files as a crash of the process would leave them, and closes the store.
 func (w *world) killed(t *testing.T, db *pebble.DB) *vfs.MemFS {
 	t.Helper()
 	fs := w.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))})
@@ -333,7 +336,7 @@ func locking(t *testing.T) error {
 	return lock.Close()
 }
 
-// manifestOf returns the manifest of a store.
+// manifestOf returns the contents of a store's manifest.
 func manifestOf(fs vfs.FS) (data []byte, err error) {
 	desc, err := pebble.Peek("data", fs)
 	if err != nil {
@@ -360,7 +363,7 @@ func readAll(fs vfs.FS, name string) ([]byte, error) {
 func manifestChunks(t *testing.T) error {
 	w := newWorld()
 	db := w.fill(t)
-	for range 400 { // edits for more than a block
+	for range 400 { // so many edits that the manifest exceeds one block
 		set(t, db, 1, 1)
 		flush(t, db)
 	}
@@ -406,7 +409,7 @@ func manifestHeads(t *testing.T) error {
 	if err != nil {
 		return err
 	}
-	if newest := logs[len(logs)-1].Num; s.unflushed != newest { // the log since the last flush
+	if newest := logs[len(logs)-1].Num; s.unflushed != newest { // the newest log has the writes since the last flush
 		return fmt.Errorf("the manifest says that log %d is the first that is not in tables; want %d", s.unflushed, newest)
 	}
 	return nil
@@ -451,7 +454,7 @@ func manifestSyncs(t *testing.T) error {
 	return nil
 }
 
-// newestLog returns the newest log of a store and its number.
+// newestLog returns the number and the contents of a store's newest log.
 func newestLog(t *testing.T, fs vfs.FS) (wal.NumWAL, []byte) {
 	t.Helper()
 	name := last(t, fs, ".log")
@@ -490,7 +493,7 @@ func logTrailer(t *testing.T) error {
 	return nil
 }
 
-// chunkTypes returns the types of the chunks of a log, which is whole up to its end, with the offsets of the chunks and their synced offsets.
+// chunkTypes returns the type, the offset and the synced offset of each chunk of a log. The log must be undamaged.
 func chunkTypes(number wal.NumWAL, data []byte) (types []byte, starts []int, synced []uint64) {
 	s := logScan{num: uint32(number)}
 	for at := 0; at < len(data); {
@@ -587,7 +590,7 @@ func writtenInOrder(t *testing.T) error {
 	db := w.fill(t)
 	for range 3 {
 		set(t, db, 1, 1)
-		flush(t, db) // the logs before are reused
+		flush(t, db) // after a flush, Pebble reuses an older log
 	}
 	closeDB(t, db)
 	written := map[string]int64{}
@@ -603,7 +606,7 @@ func writtenInOrder(t *testing.T) error {
 		}
 		number, isLog := logNumber(file)
 		data, err := readAll(w, "data/"+file)
-		if err != nil || !isLog { // an old manifest is gone
+		if err != nil || !isLog { // Pebble has removed old manifests, so they cannot be read
 			continue
 		}
 		end, _, _, err := scanLog(bytes.NewReader(data), wal.NumWAL(number))
@@ -619,7 +622,7 @@ func majorVersions(t *testing.T) error {
 		if v < pebble.FormatMinSupported || v > pebble.FormatNewest {
 			return fmt.Errorf("format %d needs %s; Pebble supports %s to %s", format, v, pebble.FormatMinSupported, pebble.FormatNewest)
 		}
-		if v != 21 { // the number in the markers of existing directories
+		if v != 21 { // the number in the format-version markers of existing data directories
 			return fmt.Errorf("format %d needs %s, which has the number %d", format, v, uint64(v))
 		}
 	}
@@ -636,7 +639,7 @@ func majorVersions(t *testing.T) error {
 	return nil
 }
 
-// aTable returns the files of a store with a table, and the table's name.
+// aTable returns the files of a store and the name of one of its table files.
 func aTable(t *testing.T) (*vfs.MemFS, string) {
 	t.Helper()
 	w := newWorld()
@@ -688,7 +691,7 @@ func tableProperties(t *testing.T) error {
 		return err
 	}
 	got, ok := p.UserProperties[newestName]
-	if !ok || len(got) != 1+fileNewest || binary.BigEndian.Uint64([]byte(got[1:])) != 9 { // a byte is Pebble's number of the property
+	if !ok || len(got) != 1+fileNewest || binary.BigEndian.Uint64([]byte(got[1:])) != 9 { // the first byte is Pebble's number of the property
 		return fmt.Errorf("the property %s is %q", newestName, got)
 	}
 	return nil
@@ -827,7 +830,7 @@ func compactionEvents(t *testing.T) error {
 	return nil
 }
 
-// A heldFS does not create the tables of a category before it is released.
+// A heldFS blocks the creation of files of the category hold until release is closed.
 type heldFS struct {
 	*world
 	hold    vfs.DiskWriteCategory
@@ -930,7 +933,7 @@ func damagedManifest(t *testing.T) error {
 	if err != nil {
 		return err
 	}
-	var chunks []int // offsets; all of them are in one block
+	var chunks []int // offsets of the chunks, which are all in one block
 	for at := 0; at < len(data); {
 		n := manifestChunk(data[at:])
 		if n == 0 {

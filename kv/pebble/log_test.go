@@ -18,7 +18,7 @@ import (
 
 const (
 	logClients = 3
-	logCommits = 60 // of each client
+	logCommits = 60 // commits of each client
 )
 
 // TestLogDamage flips bits of the last log of a store whose process was killed, one at a time, and opens the store.

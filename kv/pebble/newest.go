@@ -114,8 +114,8 @@ func (s since) SyntheticSuffixIntersects([]byte, []byte) (bool, error) { return 
 // sinceInBlocks is the filter since for an iterator that scans a range. It also leaves out single blocks.
 type sinceInBlocks struct{ since }
 
-// Intersects implements pebble.BlockPropertyFilter. A block in a file of an older release has no property; then the
-// filter does not leave it out.
+// Intersects implements pebble.BlockPropertyFilter. It returns true for a block without the property, which an older
+// release wrote, because the block may have any version.
 func (s sinceInBlocks) Intersects(prop []byte) (bool, error) {
 	if len(prop) != blockNewest {
 		return s.since.Intersects(prop)

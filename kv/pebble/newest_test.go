@@ -108,7 +108,7 @@ func (m *recentModel) step() {
 	case n < 45:
 		m.now++
 		err = b.Put(version(m.key(), m.now), append(fmt.Append(nil, m.now), m.value...))
-	case n < 50: // as a collection does
+	case n < 50: // deletes a single version, as Collect of package mvcc does
 		err = b.Delete(version(m.key(), 1+m.rng.Uint64N(m.now+1)))
 	case n < 52:
 		from, to := m.key(), m.key()

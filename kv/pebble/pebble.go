@@ -47,7 +47,8 @@ type Store struct {
 	// recovered is true if the last process did not close the store in an orderly way.
 	recovered bool
 
-	// writes counts the batches applied. Idle iterators that were made before it changed are closed.
+	// writes counts the batches applied. An idle iterator is not used again if writes has changed since the iterator
+	// was made.
 	writes atomic.Uint64
 	idle   iterators
 	work   work

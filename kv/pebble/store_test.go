@@ -68,7 +68,7 @@ func TestComparer(t *testing.T) {
 	}
 }
 
-// TestNextPrefix: in memory and in tables.
+// TestNextPrefix checks that NextPrefix goes to the newest version of the next key, both in memory and in table files.
 func TestNextPrefix(t *testing.T) {
 	s := open(t, vfs.NewMem(), "data")
 	for _, name := range []string{"a", "ab", "b"} {

@@ -34,8 +34,8 @@ func (r *Recorder) AddCommits(n int64) { r.write.commits += n }
 
 // TrackSplits makes the recorder track the splits that the request accesses, if one of two uses needs them:
 //
-//   - SPLIT_STATS. A request whose CPU time is measured stands for others whose time is not, and its splits are charged
-//     with that time.
+//   - SPLIT_STATS. A request whose CPU time is measured stands for requests whose CPU time is not, and its splits are
+//     charged with that time.
 //   - Remote calls. They are counted if the database has several splits and the request can read in more than one,
 //     which a request that reads one row (point) cannot.
 //

@@ -33,7 +33,7 @@ const (
 
 // chunk collects the batches of rows that are written together.
 type chunk struct {
-	limit   int // the most rows
+	limit   int // the maximum number of rows
 	batches []arrow.RecordBatch
 	rows    int
 	bytes   int64

@@ -19,7 +19,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestHostileCommands: descriptors and bodies of actions that are none, or ask for what there is not, have Spanner's canonical codes.
+// TestHostileCommands checks the canonical code of the error for an invalid or unknown command, descriptor or action.
 func TestHostileCommands(t *testing.T) {
 	s := New(&fakeAPI{description: Description{Columns: columnsNamed("a")}}, testKey, 1)
 	wrapped := func(url string, value []byte) []byte {
@@ -73,7 +73,8 @@ func TestHostileCommands(t *testing.T) {
 	}
 }
 
-// commandTakers are the requests with which clients send commands.
+// commandTakers returns, by name, a function for each method and action that takes a command. The function sends data
+// as the command.
 func commandTakers(t *testing.T, s *Service) map[string]func([]byte) error {
 	d := func(data []byte) *flightpb.FlightDescriptor {
 		return &flightpb.FlightDescriptor{Type: flightpb.FlightDescriptor_CMD, Cmd: data}
@@ -95,7 +96,7 @@ func commandTakers(t *testing.T, s *Service) map[string]func([]byte) error {
 	}
 }
 
-// TestMissingDescriptor: a request without a descriptor or a ticket is refused.
+// TestMissingDescriptor checks that a request without a descriptor or a ticket is refused.
 func TestMissingDescriptor(t *testing.T) {
 	s := New(new(fakeAPI), testKey, 1)
 	for method, request := range map[string]proto.Message{
@@ -107,7 +108,8 @@ func TestMissingDescriptor(t *testing.T) {
 	}
 }
 
-// TestCommandsTakeMemory: a command is charged before it is decoded.
+// TestCommandsTakeMemory checks that the memory of a command is charged to the budget of requests: a command that is
+// larger than the budget is refused.
 func TestCommandsTakeMemory(t *testing.T) {
 	s := New(&fakeAPI{description: Description{Columns: columnsNamed("a")}}, testKey, 1)
 	large := descriptor(&flightpb.CommandStatementQuery{Query: strings.Repeat("x", 1<<20)})
@@ -121,7 +123,8 @@ func TestCommandsTakeMemory(t *testing.T) {
 	}
 }
 
-// TestHeaders: headers with values that the server does not take are refused. So is a request that names no database.
+// TestHeaders checks that a request is refused if a header has an invalid value, or if no header names a database. The
+// error must name the header.
 func TestHeaders(t *testing.T) {
 	query := &flightpb.CommandStatementQuery{Query: "SELECT 1"}
 	ingest := &flightpb.CommandStatementIngest{Table: "t"}
@@ -171,7 +174,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestPartitions: a large result has the endpoints that the server divides it into, each with its partition; a query that cannot be divided has one.
+// TestPartitions checks that a large query gets one endpoint for each partition into which the server divides it. A
+// query that cannot be divided gets one endpoint.
 func TestPartitions(t *testing.T) {
 	read := []byte("read")
 	for _, test := range []struct {
@@ -179,7 +183,7 @@ func TestPartitions(t *testing.T) {
 		d        Description
 		parallel int
 		header   string
-		found    int // partitions that the API finds
+		found    int // partitions that PartitionQuery returns
 		asked    int64
 		want     int
 	}{
@@ -223,7 +227,8 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// TestReturnedRows: a statement that writes runs once, in GetFlightInfo. The ticket has its rows, up to a limit.
+// TestReturnedRows checks that DML with THEN RETURN runs once, in GetFlightInfo, and that its ticket holds the
+// returned rows. If the rows exceed maxReturned bytes, the transaction must be rolled back.
 func TestReturnedRows(t *testing.T) {
 	api := &fakeAPI{description: Description{Columns: columnsNamed("a"), IsDML: true}, rows: 5, changed: 5}
 	s := New(api, testKey, 4)
@@ -252,7 +257,8 @@ func TestReturnedRows(t *testing.T) {
 	}
 }
 
-// TestUpdates: a query sent as an update is refused, before anything is committed. DDL runs as a schema change.
+// TestUpdates checks CommandStatementUpdate: a query is refused before anything is committed, DDL runs as a schema
+// change, and DML returns the number of changed rows.
 func TestUpdates(t *testing.T) {
 	update := &flightpb.CommandStatementUpdate{Query: "UPDATE"}
 	api := &fakeAPI{description: Description{Columns: columnsNamed("a")}}
@@ -271,7 +277,8 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// TestSqlInfo: a client gets the values that it asks for and that the server has, or all, in ascending order.
+// TestSqlInfo checks that a client gets the values whose ids it lists, as far as the server has them. Without a list
+// it gets all values, in ascending order of their ids.
 func TestSqlInfo(t *testing.T) {
 	for _, test := range []struct {
 		asked []uint32
@@ -297,7 +304,7 @@ func TestSqlInfo(t *testing.T) {
 	}
 }
 
-// TestTypeInfo: a client gets all types, ordered by number, or those of one number.
+// TestTypeInfo checks that a client gets all types in ascending order of their numbers, or the types of one number.
 func TestTypeInfo(t *testing.T) {
 	all := typeInfo(nil)
 	kinds := all.Column(1).(*array.Int32).Int32Values()
@@ -314,7 +321,8 @@ func TestTypeInfo(t *testing.T) {
 	}
 }
 
-// TestSchemas: GetSchema returns the schema that the result will have, and runs nothing.
+// TestSchemas checks that GetSchema returns the schema that the result of a command will have, and that it runs
+// nothing.
 func TestSchemas(t *testing.T) {
 	api := &fakeAPI{description: Description{Columns: columnsNamed("a", "b")}}
 	for _, test := range []struct {

@@ -32,20 +32,20 @@ const testSession = "projects/p/instances/i/databases/d/sessions/s"
 
 var testKey = token.NewKey([token.SecretSize]byte{1, 2, 3})
 
-// A fakeAPI answers requests with what a test sets, and records them.
+// A fakeAPI records requests and answers them with the results that a test sets.
 type fakeAPI struct {
-	API         // nil: a request that a test does not expect panics
+	API         // nil, so that calling a method that fakeAPI does not define panics
 	description Description
-	describe    func(*spannerpb.ExecuteSqlRequest) (*Description, error) // in place of description
-	rows        int64                                                    // of every result, of one INT64 column
+	describe    func(*spannerpb.ExecuteSqlRequest) (*Description, error) // replaces description unless nil
+	rows        int64                                                    // number of rows of every result
 	changed     int64                                                    // rows that each statement changes
-	states      map[string]TransactionState                              // by id; others are lost
+	states      map[string]TransactionState                              // by transaction id; a missing id is TransactionLost
 	loadLimit   int
 	partitions  int
 	fail        func(request any) error
 
 	requests []any
-	schema   []string // statements of UpdateSchema
+	schema   []string // statements that UpdateSchema got
 	begun    int
 }
 
@@ -144,7 +144,7 @@ func (a *fakeAPI) UpdateSchema(_ context.Context, _ string, statements ...string
 	return nil
 }
 
-// numbers are rows of one INT64 column.
+// numbers are the rows 1, 2, 3, … of a result; every column holds the number of the row.
 type numbers struct {
 	result.Rows
 	left, sent int64
@@ -166,11 +166,11 @@ func (n *numbers) Fill(columns []value.Column, size int) (rows int, err error) {
 
 func (n *numbers) DataSize() int64 { return 8 * n.sent }
 
-// A client is a transport that keeps the replies of a call, and sends an upload.
+// A client is a transport that keeps the server's replies, and that gives the server the messages in upload.
 type client struct {
 	headers map[string]string
 	peer    string
-	upload  []*flightpb.FlightData // after the first message
+	upload  []*flightpb.FlightData // the messages of the client's stream after the first one
 	budget  *memory.Budget
 
 	replies []proto.Message
@@ -209,7 +209,7 @@ func (c *client) Receive(m proto.Message, _ *memory.Account) error {
 	return nil
 }
 
-// call sends a request to a method of a service and returns the reply, of which there is none if the method streams.
+// call sends a request to a method of a service and returns the reply. If the method streams, the reply is nil.
 func (c *client) call(t testing.TB, s *Service, method string, request proto.Message) (proto.Message, error) {
 	t.Helper()
 	return c.callFor(t.Context(), s, method, request)
@@ -234,7 +234,7 @@ func (c *client) callFor(ctx context.Context, s *Service, method string, request
 	return m, err
 }
 
-// testHeaders name the database of a request.
+// testHeaders returns headers that name a database, and more, a list of names and values.
 func testHeaders(more ...string) map[string]string {
 	h := map[string]string{databaseHeader: "projects/p/instances/i/databases/d"}
 	for i := 0; i < len(more); i += 2 {
@@ -245,7 +245,7 @@ func testHeaders(more ...string) map[string]string {
 
 func newTestClient(headers ...string) *client { return &client{headers: testHeaders(headers...)} }
 
-// packed returns a message as a command or the body of an action.
+// packed returns the bytes of a message as Flight SQL sends commands and the bodies of actions: in an Any.
 func packed(m proto.Message) []byte {
 	wrapped, err := anypb.New(m)
 	if err != nil {
@@ -262,7 +262,7 @@ func descriptor(command proto.Message) *flightpb.FlightDescriptor {
 	return &flightpb.FlightDescriptor{Type: flightpb.FlightDescriptor_CMD, Cmd: packed(command)}
 }
 
-// act sends an action and decodes its reply into reply, unless that is nil.
+// act sends an action and decodes the reply into reply, unless reply is nil.
 func (c *client) act(t testing.TB, s *Service, name string, body []byte, reply proto.Message) error {
 	t.Helper()
 	if _, err := c.call(t, s, "DoAction", &flightpb.Action{Type: name, Body: body}); err != nil || reply == nil {
@@ -276,7 +276,7 @@ func (c *client) act(t testing.TB, s *Service, name string, body []byte, reply p
 	return wrapped.UnmarshalTo(reply)
 }
 
-// put sends a command and batches of rows with DoPut.
+// put calls DoPut with a command and batches of rows.
 func (c *client) put(t testing.TB, s *Service, command proto.Message, batches ...arrow.RecordBatch) error {
 	t.Helper()
 	c.upload = uploadOf(t, command, batches...)
@@ -286,7 +286,8 @@ func (c *client) put(t testing.TB, s *Service, command proto.Message, batches ..
 	return err
 }
 
-// uploadOf returns the messages of an upload. Without batches it is one message, the command.
+// uploadOf returns the messages of a DoPut stream with a command and batches. Without batches, the stream is one
+// message, which has the command.
 func uploadOf(t testing.TB, command proto.Message, batches ...arrow.RecordBatch) []*flightpb.FlightData {
 	t.Helper()
 	if len(batches) == 0 {
@@ -313,7 +314,7 @@ func (s *sentData) Send(m *flightpb.FlightData) error {
 	return nil
 }
 
-// integers returns a batch of INT64 columns, with the rows from first on.
+// integers returns a batch of INT64 columns. Each column holds the values first, first+1, ….
 func integers(first, rows int, names ...string) arrow.RecordBatch {
 	fields := make([]arrow.Field, len(names))
 	columns := make([]arrow.Array, len(names))
@@ -328,7 +329,7 @@ func integers(first, rows int, names ...string) arrow.RecordBatch {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(rows))
 }
 
-// recordCount returns the number of changed rows in the last reply of DoPut.
+// recordCount returns the number of changed rows that the last reply of DoPut reports.
 func (c *client) recordCount(t testing.TB) int64 {
 	t.Helper()
 	count := new(flightpb.DoPutUpdateResult)
@@ -340,7 +341,7 @@ func (c *client) recordCount(t testing.TB) int64 {
 
 var errAborted = usererror.Wounded(0)
 
-// columnsNamed describes INT64 columns.
+// columnsNamed returns INT64 columns with the given names.
 func columnsNamed(names ...string) (list []plan.Column) {
 	for _, n := range names {
 		list = append(list, plan.Column{Name: n, Type: value.Int64Type})
@@ -348,7 +349,7 @@ func columnsNamed(names ...string) (list []plan.Column) {
 	return list
 }
 
-// unmarshalMetadata decodes what the last reply of DoPut has for the application.
+// unmarshalMetadata decodes the application metadata of the last reply of DoPut into m.
 func unmarshalMetadata(c *client, m proto.Message) error {
 	return proto.Unmarshal(c.replies[len(c.replies)-1].(*flightpb.PutResult).AppMetadata, m)
 }

@@ -22,7 +22,7 @@ import (
 
 var allKinds = []ticketKind{ticketQuery, ticketCommand, ticketRows, ticketStatement, ticketTransaction, ticketRead}
 
-// sealed returns the bytes of a ticket of the test's server.
+// sealed returns the bytes of a ticket, signed with testKey.
 func sealed(t testing.TB, of *ticket) []byte {
 	t.Helper()
 	data, err := of.seal(testKey)
@@ -36,7 +36,8 @@ func testRequest() *spannerpb.ExecuteSqlRequest {
 	return &spannerpb.ExecuteSqlRequest{Session: testSession, Sql: "SELECT @p", Transaction: byID([]byte("t1"))}
 }
 
-// TestTickets: a ticket keeps all that it is made of, and the same ticket has the same bytes.
+// TestTickets checks that an opened ticket equals the ticket that was sealed, and that sealing a ticket twice gives
+// the same bytes.
 func TestTickets(t *testing.T) {
 	for _, kind := range allKinds {
 		for bits := range 4 {
@@ -57,7 +58,8 @@ func TestTickets(t *testing.T) {
 	}
 }
 
-// TestHostileTickets: bytes that the server has not sealed, or not in this form, are refused wherever a client can send a ticket or a handle.
+// TestHostileTickets checks that damaged, invalid and foreign tickets are refused by every method and action that
+// takes a ticket or a handle.
 func TestHostileTickets(t *testing.T) {
 	good := sealed(t, &ticket{kind: ticketQuery, request: testRequest()})
 	body := good[:len(good)-token.ChecksumSize]
@@ -89,7 +91,7 @@ func TestHostileTickets(t *testing.T) {
 	s := New(new(fakeAPI), testKey, 1)
 	for name, data := range cases {
 		for where, send := range ticketTakers(t, s) {
-			if where == "transaction" && len(data) == 0 { // a statement without a transaction
+			if where == "transaction" && len(data) == 0 { // because a statement without a transaction is valid
 				continue
 			}
 			if err := send(data); usererror.CodeOf(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "not given out by this server") {
@@ -99,7 +101,8 @@ func TestHostileTickets(t *testing.T) {
 	}
 }
 
-// ticketTakers are the requests with which clients send tickets and handles.
+// ticketTakers returns, by name, a function for each method and action that takes a ticket or a handle. The function
+// sends data as the ticket or handle.
 func ticketTakers(t *testing.T, s *Service) map[string]func([]byte) error {
 	endpoint := func(data []byte) *flightpb.FlightEndpoint {
 		return &flightpb.FlightEndpoint{Ticket: &flightpb.Ticket{Ticket: data}}
@@ -146,8 +149,8 @@ func ticketTakers(t *testing.T, s *Service) map[string]func([]byte) error {
 	}
 }
 
-// TestKindsAreNotInterchangeable: a ticket of one kind is refused in the place of another. So the handle of a transaction reads nothing, and the
-// ticket of a query ends no transaction.
+// TestKindsAreNotInterchangeable checks that a method refuses tickets of the kinds that it does not take. For example,
+// the handle of a transaction reads nothing, and the ticket of a query ends no transaction.
 func TestKindsAreNotInterchangeable(t *testing.T) {
 	takes := map[string][]ticketKind{
 		"ticket": endpointKinds, "cancelled": endpointKinds, "renewed": endpointKinds,
@@ -167,7 +170,8 @@ func TestKindsAreNotInterchangeable(t *testing.T) {
 	}
 }
 
-// TestTicketsTakeMemory: a ticket that decodes to much is charged before it is decoded.
+// TestTicketsTakeMemory checks that the memory of a ticket is charged to the budget of requests: a ticket that is
+// larger than the budget is refused.
 func TestTicketsTakeMemory(t *testing.T) {
 	request := testRequest()
 	request.Sql = strings.Repeat("x", 1<<20)
@@ -180,7 +184,8 @@ func TestTicketsTakeMemory(t *testing.T) {
 	}
 }
 
-// TestTicketsOutliveTheServer: another process with the same secret reads a ticket, and one with another secret refuses it.
+// TestTicketsOutliveTheServer checks that another server with the same secret accepts a ticket, and that a server with
+// another secret refuses it.
 func TestTicketsOutliveTheServer(t *testing.T) {
 	api := &fakeAPI{description: Description{Columns: columnsNamed("a"), Transaction: []byte("read")}, rows: 3}
 	reply, err := newTestClient().call(t, New(api, testKey, 1), "GetFlightInfo", descriptor(&flightpb.CommandStatementQuery{Query: "SELECT a FROM t"}))
@@ -189,8 +194,8 @@ func TestTicketsOutliveTheServer(t *testing.T) {
 	}
 	endpoint := reply.(*flightpb.FlightInfo).Endpoint[0].Ticket
 	later := &fakeAPI{description: api.description, rows: 3}
-	for range 2 { // it is valid for several readers
-		c := &client{} // the ticket has the database
+	for range 2 { // a ticket can be read several times
+		c := &client{} // without headers, because the ticket names the database
 		if _, err := c.call(t, New(later, testKey, 1), "DoGet", endpoint); err != nil || c.frames != 2 {
 			t.Errorf("%d messages, %v; want the schema and one batch", c.frames, err)
 		}
@@ -204,7 +209,8 @@ func TestTicketsOutliveTheServer(t *testing.T) {
 	}
 }
 
-// TestCancel: CancelFlightInfo cancels the queries that read a ticket, and no other. Afterwards the ticket is valid.
+// TestCancel checks that CancelFlightInfo cancels all queries that read the given ticket, and no queries of other
+// tickets. When no query reads the ticket, it must return NOT_CANCELLABLE.
 func TestCancel(t *testing.T) {
 	one, other := sealed(t, &ticket{kind: ticketQuery, request: testRequest()}), sealed(t, &ticket{kind: ticketRead, request: testRequest()})
 	s := New(new(fakeAPI), testKey, 1)
@@ -241,7 +247,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// FuzzTicket looks for a sealed body that makes openTicket panic, or that it takes without its being a ticket.
+// FuzzTicket looks for a signed body for which openTicket panics or returns an error with a wrong code, or a ticket
+// that changes when it is sealed and opened again.
 func FuzzTicket(f *testing.F) {
 	for _, kind := range allKinds {
 		data := sealed(f, &ticket{kind: kind, request: testRequest(), data: []byte("data")})
@@ -249,7 +256,7 @@ func FuzzTicket(f *testing.F) {
 	}
 	f.Add([]byte{ticketVersion, 1, 0, 0x80})
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if len(body) > 4<<10 { // larger ones are charged to a call
+		if len(body) > 4<<10 { // openTicket charges larger tickets to a call, and this test has none
 			return
 		}
 		got, err := openTicket(testKey, nil, testKey.Seal(slices.Clone(body), 0), "ticket", allKinds...)

@@ -57,7 +57,7 @@ func (s *Service) commit(ctx context.Context, session string, id []byte, c *rpc.
 const commitAttempts = 8
 
 // inTransaction calls do with the transaction that a request names. If the request names none, inTransaction begins a
-// transaction, and commits it after do. If that transaction is aborted, it tries again with a new one.
+// transaction, and commits it after do. If that transaction is aborted, inTransaction calls do again in a new one.
 func (s *Service) inTransaction(ctx context.Context, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, do func(*spannerpb.TransactionSelector) error) (err error) {
 	if req.Transaction.GetId() != nil {
 		return do(req.Transaction)

@@ -20,14 +20,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestOwnTransaction: a statement without a transaction runs in one of its own. If another transaction aborts it, it runs again, as the same
-// transaction, and not for ever. After another error it does not. Unless it is committed, it is rolled back.
+// TestOwnTransaction checks that a statement without a transaction runs in a transaction of its own. If the
+// transaction is aborted, it must be repeated, at most commitAttempts times, and each new transaction must name the
+// one before. After any other error it must not be repeated. A transaction that was not committed must be rolled back.
 func TestOwnTransaction(t *testing.T) {
 	other := usererror.TableNotFound("t")
 	for _, test := range []struct {
 		name    string
-		aborts  int   // of the statement
-		err     error // of the commit
+		aborts  int   // how many runs of the statement fail with ABORTED
+		err     error // the error of every commit
 		want    codes.Code
 		tries   int
 		commits int
@@ -82,7 +83,7 @@ func TestOwnTransaction(t *testing.T) {
 	}
 }
 
-// TestCancelledTransaction: a client that has gone does not have its statement run again.
+// TestCancelledTransaction checks that an aborted statement is not repeated if the client has cancelled its call.
 func TestCancelledTransaction(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := 0
@@ -101,7 +102,8 @@ func TestCancelledTransaction(t *testing.T) {
 	}
 }
 
-// TestTransactions: a transaction that a client begins is committed or rolled back by its handle, and a statement with the handle runs in it.
+// TestTransactions checks that a statement with a transaction's handle runs in that transaction, and that
+// EndTransaction commits it or rolls it back.
 func TestTransactions(t *testing.T) {
 	for action, want := range map[flightpb.ActionEndTransactionRequest_EndTransaction]codes.Code{
 		flightpb.ActionEndTransactionRequest_END_TRANSACTION_COMMIT:      codes.OK,
@@ -140,15 +142,16 @@ func TestTransactions(t *testing.T) {
 	}
 }
 
-// TestPreparedStatementsFollow: a prepared statement whose transaction has ended runs in the newest transaction of its connection, and the server
-// does not guess.
+// TestPreparedStatementsFollow checks in which transaction a prepared statement runs after its own has ended: in the
+// newest transaction of its connection, or in a new one if the newest has ended too. If the server cannot know the
+// newest transaction, it must use the statement's own.
 func TestPreparedStatementsFollow(t *testing.T) {
 	const here, there = "10.0.0.1:1000", "10.0.0.1:2000"
 	for _, test := range []struct {
 		name   string
-		began  []string // connections over which transactions were begun: t1, t2
+		began  []string // the addresses of the connections that began t1 and t2
 		states map[string]TransactionState
-		from   string // the connection over which the statement comes
+		from   string // the address of the connection that sends the statement
 		want   string
 	}{
 		{"its own is open", []string{here}, map[string]TransactionState{"t1": TransactionOpen}, here, "t1"},
@@ -186,7 +189,8 @@ func TestPreparedStatementsFollow(t *testing.T) {
 	}
 }
 
-// TestSharedConnection: of two transactions that are open at once over one connection, a statement follows neither.
+// TestSharedConnection checks that after two transactions were open at once over one connection, a prepared statement
+// of the first still runs in the first, because the server cannot know which one the client means.
 func TestSharedConnection(t *testing.T) {
 	api := &fakeAPI{description: Description{IsDML: true}, states: map[string]TransactionState{}}
 	s := New(api, testKey, 1)
@@ -210,7 +214,8 @@ func TestSharedConnection(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreForgotten: the server remembers a limited number of connections that have no open transaction.
+// TestConnectionsAreForgotten checks that when the server remembers keptConnections connections, it forgets those
+// without an open transaction.
 func TestConnectionsAreForgotten(t *testing.T) {
 	api := &fakeAPI{states: map[string]TransactionState{"t1": TransactionOpen}}
 	s := New(api, testKey, 1)
@@ -247,8 +252,9 @@ func transactionOfLastRun(api *fakeAPI) (id string) {
 	return id
 }
 
-// TestParameters: parameters are bound by name if all columns have names of parameters, else by order. A row of each kind that does not fit is
-// refused.
+// TestParameters checks that the columns of a row are bound to parameters by name if every column has the name of a
+// different parameter, and otherwise by position. A row with another number of columns than the statement has
+// parameters must be refused.
 func TestParameters(t *testing.T) {
 	d := Description{IsDML: true, Parameters: []plan.Param{{Name: "a", Type: value.Int64Type}, {Name: "b", Type: value.Int64Type}}}
 	handle := sealed(t, &ticket{kind: ticketStatement, request: &spannerpb.ExecuteSqlRequest{Session: testSession, Sql: "UPDATE @a @b"}})
@@ -259,7 +265,7 @@ func TestParameters(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		rows arrow.RecordBatch
-		want string // values of a and b
+		want string // the values of a and b, one after the other
 		code codes.Code
 	}{
 		{"in order", oneAndTwo("x", "y"), "12", codes.OK},
@@ -292,7 +298,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestManyParameters: rows of parameters run in one transaction, in batches, and the client gets the sum of changed rows.
+// TestManyParameters checks that a statement runs for all rows of parameters in one transaction, in batches of
+// batchStatements. The client must get the sum of the changed rows.
 func TestManyParameters(t *testing.T) {
 	api := &fakeAPI{description: Description{IsDML: true, Parameters: []plan.Param{{Name: "a", Type: value.Int64Type}}}, changed: 2}
 	handle := sealed(t, &ticket{kind: ticketStatement, request: &spannerpb.ExecuteSqlRequest{Session: testSession, Sql: "UPDATE @a"}})
@@ -311,7 +318,8 @@ func TestManyParameters(t *testing.T) {
 	}
 }
 
-// TestBoundQuery: a query takes one row of parameters. The client gets a handle with their values, in the transaction of the first handle.
+// TestBoundQuery checks that a query takes one row of parameters, and that DoPut returns a handle with the row's
+// values, in the transaction of the old handle.
 func TestBoundQuery(t *testing.T) {
 	api := &fakeAPI{description: Description{Columns: columnsNamed("a"), Parameters: []plan.Param{{Name: "a", Type: value.Int64Type}}}}
 	s := New(api, testKey, 1)
@@ -337,8 +345,8 @@ func TestBoundQuery(t *testing.T) {
 	}
 }
 
-// TestIngestedChunks: rows without a transaction are committed in chunks, of the rows and bytes that one commit may have. With the header for one
-// commit they are written together.
+// TestIngestedChunks checks that rows without a transaction are committed in chunks that do not exceed the rows and
+// bytes of one commit. With the header for one commit, all rows must be written together.
 func TestIngestedChunks(t *testing.T) {
 	wide := func(rows, size int) arrow.RecordBatch {
 		b := array.NewStringBuilder(arrowmemory.DefaultAllocator)
@@ -380,7 +388,8 @@ func TestIngestedChunks(t *testing.T) {
 	}
 }
 
-// TestFailedIngest: an error of a chunk says how many rows stay. A commit that is aborted is repeated, and not for ever.
+// TestFailedIngest checks that the error of a chunk says how many rows were committed before. An aborted commit must
+// be repeated, at most commitAttempts times.
 func TestFailedIngest(t *testing.T) {
 	loads := 0
 	api := &fakeAPI{description: Description{Columns: columnsNamed("a")}, loadLimit: 10}
@@ -402,7 +411,8 @@ func TestFailedIngest(t *testing.T) {
 	}
 }
 
-// TestIngestInTransaction: rows in a transaction become statements of that transaction, whose names are quoted.
+// TestIngestInTransaction checks that an ingest into a transaction runs INSERT statements in that transaction, with
+// the names of the table and its columns quoted.
 func TestIngestInTransaction(t *testing.T) {
 	in := sealed(t, &ticket{kind: ticketTransaction, request: testRequest()})
 	api := &fakeAPI{description: Description{Columns: columnsNamed("a`b")}, changed: 1}
@@ -419,7 +429,7 @@ func TestIngestInTransaction(t *testing.T) {
 	}
 }
 
-// TestHostileUploads: what is not a stream of record batches is refused, and the server goes on.
+// TestHostileUploads checks that a stream of invalid record batches is refused, and that none of its rows is written.
 func TestHostileUploads(t *testing.T) {
 	ingest := &flightpb.CommandStatementIngest{Table: "t"}
 	whole := func() []*flightpb.FlightData { return uploadOf(t, ingest, integers(0, 100, "a")) }
@@ -449,7 +459,8 @@ func TestHostileUploads(t *testing.T) {
 	}
 }
 
-// TestIngestTables: which tables an ingest creates, replaces and refuses.
+// TestIngestTables checks when an ingest creates or replaces its table, and when it is refused, for each option of the
+// command.
 func TestIngestTables(t *testing.T) {
 	const (
 		create  = flightpb.CommandStatementIngest_TableDefinitionOptions_TABLE_NOT_EXIST_OPTION_CREATE
@@ -501,7 +512,8 @@ func TestIngestTables(t *testing.T) {
 	}
 }
 
-// TestQuoted: a name from a client stays one name in a statement, whatever is in it.
+// TestQuoted checks that quoted returns a name from a client as one identifier, whatever characters the name has. A
+// dot separates the schema from the table.
 func TestQuoted(t *testing.T) {
 	for name, want := range map[string]string{
 		"t":                   "`t`",
@@ -519,7 +531,8 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
-// TestCreateTable: the columns of a created table have the types of the rows, and the key that the client names.
+// TestCreateTable checks that a created table has columns of the types of the ingested rows, and the key columns that
+// the client's header lists.
 func TestCreateTable(t *testing.T) {
 	fields := []arrow.Field{
 		{Name: "a", Type: arrow.PrimitiveTypes.Int64},

@@ -14,8 +14,8 @@ import (
 
 const (
 	// freeHolding is the number of bytes that the streams of one connection can take without a charge: thirty small
-	// requests at once, or their replies. So most connections do not touch the budget, which all share. It is small
-	// because there can be listener.MaxGRPC connections.
+	// requests at once, or their replies. So most connections do not touch the budget, which all connections share. It
+	// is small because there can be listener.MaxGRPC connections.
 	freeHolding = 256 << 10
 	// streamBytes is the memory in bytes that gRPC's library takes for an open stream, except for its headers: its
 	// context, its metadata as a map, and the stack of the goroutine that waits for its message.
@@ -26,8 +26,8 @@ const (
 )
 
 // A holding counts the bytes that gRPC's library keeps in memory for the streams of a connection: headers until the
-// stream ends, and reply messages until they are written. A client can make this long if it does not read, or does not
-// finish its requests. So bytes beyond freeHolding are charged to the budget.
+// stream ends, and reply messages until they are written. A client can make the library keep them for long if it does
+// not read, or does not finish its requests. So bytes beyond freeHolding are charged to the budget.
 type holding struct {
 	budget *memory.Budget
 	bytes  atomic.Int64 // bytes that the library keeps

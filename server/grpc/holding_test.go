@@ -15,7 +15,8 @@ import (
 )
 
 // TestStalled: a connection with charged replies is closed if its client reads nothing of them for listener.ReplyTime.
-// It stays open if the client reads a little, if the charge is small, or if the budget has memory for others.
+// It stays open if the client reads a little, if the charge is small, or if the budget has memory for other
+// connections.
 func TestStalled(t *testing.T) {
 	const limit = int64(listener.ReplyTime / watchEvery)
 	frame := append([]byte{0, 0, 1, byte(http2.FrameData), 0, 0, 0, 0, 1}, 'x')

@@ -93,7 +93,7 @@ func (u *upload) end() {
 }
 
 // next inspects the beginning of content, which is a part of a stream of several messages. It returns the number of
-// bytes it has consumed, and must be called again for the others.
+// bytes it has consumed, and must be called again for the remaining bytes.
 func (u *upload) next(content []byte) int {
 	if u.left > 0 {
 		n := min(u.left, len(content))

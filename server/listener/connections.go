@@ -86,9 +86,9 @@ const (
 	// An official client opens four connections, or one for every hundred of its sessions.
 	MaxGRPC = 4096
 	MaxHTTP = 1024
-	// MaxStreams is how many concurrent requests one connection can have. A client queues further requests. It is above
-	// Cloud Spanner's 100, so that the requests of a client with one connection and a thousand goroutines do not wait
-	// for each other.
+	// MaxStreams is how many concurrent requests one connection can have. A client queues further requests. The limit
+	// is above Cloud Spanner's 100, so that the requests of a client with one connection and a thousand goroutines do
+	// not wait for each other.
 	MaxStreams = 1000
 	// MaxHeaderBytes is the largest size of a request's headers in bytes. Official clients send up to 4 KiB; gRPC's C
 	// core refuses larger headers by default (GRPC_ARG_ABSOLUTE_MAX_METADATA_SIZE,

@@ -94,8 +94,8 @@ func (a accepting) Accept() (net.Conn, error) {
 	return &connection{Conn: conn, count: a.count}, nil
 }
 
-// A connection calls Enter in its own goroutine, when that first reads from it. A refusal can take a second, so Accept
-// must not wait for it.
+// A connection calls Enter at the first read, in the goroutine that serves the connection. A refusal can take a
+// second, so Accept must not wait for it.
 type connection struct {
 	net.Conn
 	count    *listener.Connections
@@ -125,7 +125,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// sayFull writes a reply with the reason. It does not read the request.
+// sayFull writes a reply that gives the reason why the server takes no more connections. It does not read the request.
 func sayFull(to io.Writer, reason string) error {
 	body := errorBody(usererror.TooManyConnections(reason))
 	_, err := fmt.Fprintf(to, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json; charset=UTF-8\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)

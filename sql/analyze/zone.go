@@ -13,9 +13,9 @@ import (
 )
 
 // The library has one default time zone, America/Los_Angeles, in which it reads timestamp literals that name no zone.
-// It reads that zone from the machine's zone database, and does not start without it. So if the user's database has
-// another default time zone, or if the machine has no zone database, rezone reads such literals again from their
-// text.
+// It reads that zone from the machine's zone database, and does not start without that database. So if the user's
+// database has another default time zone, or if the machine has no zone database, rezone reads such literals again
+// from their text.
 
 // zoneFile is the path of the library's default zone within a zone database.
 var zoneFile = filepath.FromSlash(schema.DefaultTimeZone)

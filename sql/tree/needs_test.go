@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// testCompiler takes every expression as it is.
+// testCompiler accepts every expression without checking it.
 type testCompiler struct{ schema.Compiler }
 
 func (testCompiler) Now() time.Time { return time.Unix(0, 0) }
@@ -22,7 +22,7 @@ func (testCompiler) NextValue(string, *schema.Generator) func([]value.Value) (va
 	return nil
 }
 
-// testCatalog has the tables of TestNeeds.
+// testCatalog returns a catalog with the tables, the sequence and the change stream that these tests use.
 func testCatalog(t *testing.T) *schema.Catalog {
 	t.Helper()
 	c := schema.NewCatalog()
@@ -41,7 +41,8 @@ func testCatalog(t *testing.T) *schema.Catalog {
 	return c
 }
 
-// scanOf returns a scan of columns of a table. The Col of its first column has the ID first, and so on.
+// scanOf returns a scan of a table with the given columns. The first column gets the Col ID first, the next one
+// first+1, and so on.
 func scanOf(c *schema.Catalog, table string, first int, columns ...string) *TableScan {
 	s := &TableScan{Table: c.Table(table)}
 	for i, name := range columns {
@@ -66,7 +67,8 @@ func callOf(name string, args ...Expr) Expr {
 	return &Call{Func: &Function{Name: name, Type: value.Int64Type}, Args: args}
 }
 
-// TestNeeds: what a role needs to run each kind of statement, and no more than that.
+// TestNeeds checks that Needs returns exactly the privileges that a role needs to run a statement, for each kind of
+// statement.
 func TestNeeds(t *testing.T) {
 	c := testCatalog(t)
 	tt, u := c.Table("T"), c.Table("U")

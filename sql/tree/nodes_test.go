@@ -15,14 +15,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The nodes of a tree. TestNodesAreKnown fails if one is missing here.
+// These lists hold a node of every type that a tree can have. TestNodesAreKnown fails if a type is missing.
 var (
 	statements  = []Statement{new(Query), new(Insert), new(Update), new(Delete), new(Procedure), new(ChangeStreamRead)}
 	scans       = []Scan{new(TableScan), new(ViewScan), new(SingleRow), new(Filter), new(Project), new(Join), new(ArrayScan), new(Aggregate), new(OrderBy), new(Limit), new(SetOp), new(With), new(WithRef), new(Sample)}
 	expressions = []Expr{new(Literal), new(Param), new(Ref), new(Call), new(Lambda), new(Cast), new(Subquery), new(MakeStruct), new(GetField), new(GetJSONField), new(Let)}
 )
 
-// TestNodesAreKnown: the lists above have every type with the method that makes it a statement, a scan or an expression.
+// TestNodesAreKnown checks that statements, scans and expressions list every exported type of the package that is a
+// statement (method statement), a scan (Cols) or an expression (Type).
 func TestNodesAreKnown(t *testing.T) {
 	declared := map[string][]string{}
 	names, err := os.ReadDir(".")
@@ -69,12 +70,13 @@ func namesOf[N any](nodes []N) (names []string) {
 	return names
 }
 
-// A filler sets all fields of nodes. Every scan and expression in a node is a leaf with a mark of its own. Slices have two elements.
+// A filler sets all fields of a node. Scans and expressions in these fields become leaves with distinct marks. Slices
+// get two elements.
 type filler struct {
 	scan  func(mark string) Scan
 	expr  func(mark string) Expr
-	marks []string // of scans and expressions
-	names []string // of tables, columns and Cols
+	marks []string // marks of scans and expressions
+	names []string // names of tables, columns and Cols
 	hints []string // marks of hints
 	last  int
 }
@@ -86,16 +88,16 @@ func newFiller() *filler {
 func markedScan(mark string) Scan { return &WithRef{Name: mark} }
 func markedExpr(mark string) Expr { return &Param{T: structType, Name: mark} }
 
-// structType has two fields, so that GetField can read from any expression.
+// structType is the type of all marked expressions. It is a STRUCT, so that GetField can read from any of them.
 var structType = value.StructOf(value.Field{Name: "a", Type: value.Int64Type}, value.Field{Name: "b", Type: value.Int64Type})
 
-// fill sets the fields of a new node of the type of n, and returns it.
+// fill returns a new node of the type of n with all fields set.
 func fill[N any](f *filler, n N) N {
 	made := reflect.New(reflect.TypeOf(n).Elem())
 	f.set(made.Elem(), made.Type().Elem().Name())
 	switch made := made.Interface().(type) {
 	case *Call:
-		made.Args = append(made.Args, nil, nil) // the places of its lambdas
+		made.Args = append(made.Args, nil, nil) // nil arguments, which the tested functions must accept
 	case *Returning:
 		made.Action = -1
 	}
@@ -162,7 +164,7 @@ func (f *filler) set(v reflect.Value, where string) {
 	}
 }
 
-// fillAny fills a new node for a field that is a pointer to a node.
+// fillAny returns a new node, with all fields set, for a field that is a pointer to a node.
 func fillAny(f *filler, v reflect.Value) any {
 	switch v.Interface().(type) {
 	case *TableScan:
@@ -191,13 +193,13 @@ func (f *filler) setKind(v reflect.Value, where string) {
 		f.set(v.Elem(), where)
 	case reflect.String:
 		v.SetString(f.name(where))
-	case reflect.Bool, reflect.Int, reflect.Uint8: // the zero is valid
+	case reflect.Bool, reflect.Int, reflect.Uint8: // stays zero, which is valid
 	default:
 		panic(fmt.Sprintf("these tests cannot fill %s, a %s", where, v.Type()))
 	}
 }
 
-// TestVisitor: a visitor comes to every scan and expression in a scan, once, after the scan itself.
+// TestVisitor checks that a visitor visits every scan and expression of a scan once, and the scan itself first.
 func TestVisitor(t *testing.T) {
 	for _, s := range scans {
 		f := newFiller()
@@ -212,7 +214,8 @@ func TestVisitor(t *testing.T) {
 	}
 }
 
-// TestVisitorOfExpressions: a visitor comes to every expression in an expression, and to the scans of subqueries.
+// TestVisitorOfExpressions checks that a visitor visits every expression of an expression, and the scans of its
+// subqueries.
 func TestVisitorOfExpressions(t *testing.T) {
 	for _, e := range expressions {
 		f := newFiller()
@@ -227,7 +230,7 @@ func TestVisitorOfExpressions(t *testing.T) {
 	}
 }
 
-// markOf returns the mark of a leaf, or the type of another node.
+// markOf returns the mark of a leaf, or the name of the type of any other node.
 func markOf(n any) string {
 	switch n := n.(type) {
 	case *WithRef:
@@ -250,7 +253,8 @@ func checkSeen(t *testing.T, node any, f *filler, visited []string) {
 	}
 }
 
-// TestVisitorStays: a visitor does not enter a scan when scan returns false, and ignores inputs that are nil.
+// TestVisitorStays checks that a visitor does not visit the inputs of a scan for which the function scan returns
+// false, and that it ignores nil inputs.
 func TestVisitorStays(t *testing.T) {
 	var visited []string
 	v := visitor{
@@ -267,7 +271,8 @@ func TestVisitorStays(t *testing.T) {
 // An unknownScan is a scan that the visitor does not know.
 type unknownScan struct{ SingleRow }
 
-// TestVisitorOfUnknownScan: a scan whose inputs are not known does not pass as one without inputs, because privileges would be left out.
+// TestVisitorOfUnknownScan checks that Needs panics for a scan that the visitor does not know. If Needs ignored the
+// inputs of that scan, a role could read their tables without a privilege.
 func TestVisitorOfUnknownScan(t *testing.T) {
 	defer func() {
 		if recover() == nil {
@@ -277,7 +282,8 @@ func TestVisitorOfUnknownScan(t *testing.T) {
 	Needs(&Query{Scan: new(unknownScan)}, schema.NewCatalog())
 }
 
-// TestWalk: Walk comes to every expression in an expression, parents first, and does not enter the scans of subqueries.
+// TestWalk checks that Walk visits every expression of an expression, parents first, and none in the scans of
+// subqueries.
 func TestWalk(t *testing.T) {
 	for _, e := range expressions {
 		f := newFiller()
@@ -298,7 +304,8 @@ func TestWalk(t *testing.T) {
 	Walk(nil, func(Expr) { t.Error("Walk called its function for nil") })
 }
 
-// TestNondeterministic: the functions whose results differ from call to call are found in every place of an expression.
+// TestNondeterministic checks that Nondeterministic finds each function whose results differ between calls, wherever
+// it is in an expression.
 func TestNondeterministic(t *testing.T) {
 	call := func(name string, args ...Expr) Expr {
 		return &Call{Func: &Function{Name: name, Type: value.Int64Type}, Args: args}
@@ -330,7 +337,8 @@ func TestNondeterministic(t *testing.T) {
 	}
 }
 
-// TestPrintIsComplete: the text of a statement names every table, column, scan, expression and hint in it.
+// TestPrintIsComplete checks that the printed tree of a statement names every table, column, scan, expression and hint
+// of the statement.
 func TestPrintIsComplete(t *testing.T) {
 	check := func(node any, f *filler, text string) {
 		t.Helper()
@@ -345,7 +353,8 @@ func TestPrintIsComplete(t *testing.T) {
 		if i, ok := s.(*Insert); ok {
 			i.Conflict.Update = true
 		}
-		// The scan of the changed table stands in the line of the statement, which names the table. An expression computes each returned column.
+		// Print omits these names: the scan of the changed table, because the statement's line names the table, and
+		// the Cols of RETURNING, because an expression computes each.
 		given := func(mark string) bool {
 			return strings.HasPrefix(mark, "TableScan.Table") || strings.HasPrefix(mark, "TableScan.Alias") || strings.HasPrefix(mark, "Returning.Output.Col")
 		}
@@ -367,8 +376,9 @@ func TestPrintIsComplete(t *testing.T) {
 	}
 }
 
-// TestNeedsAreComplete: a role needs SELECT on a table wherever in a statement a subquery or a scan reads it. The operands of ASSERT_ROWS_MODIFIED
-// and the hints are constants, so they read nothing. So are the arguments of a read of a change stream.
+// TestNeedsAreComplete checks that a role needs SELECT on every table that a scan or a subquery of a statement reads.
+// Operands of ASSERT_ROWS_MODIFIED, hints and the arguments of a change stream read are constants, which read no
+// table; so they are not checked.
 func TestNeedsAreComplete(t *testing.T) {
 	check := func(node any, statement func(f *filler) Statement) {
 		t.Helper()

@@ -9,7 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestPrint: one node on each line, inputs below it, and a subquery below the node of its expression.
+// TestPrint checks that Print writes each node on a line of its own, with its inputs indented below it, and a subquery
+// below the node whose expression has it.
 func TestPrint(t *testing.T) {
 	c := testCatalog(t)
 	k, v := Col{1, "K", value.Int64Type}, Col{2, "V", value.Int64Type}
@@ -30,14 +31,15 @@ func TestPrint(t *testing.T) {
         SingleRow
       Table U [K#1, V#2]
 `
-	for range 20 { // maps have another order each time
+	for range 20 { // repeated, because the order of iteration over the hints, a map, is random
 		if got := Print(s); got != want {
 			t.Fatalf("printed\n%s\nwant\n%s", got, want)
 		}
 	}
 }
 
-// TestFormatLiteral: constants of every type. Constants of different types have different texts.
+// TestFormatLiteral checks the SQL text of constants of every type. Constants of different types must have different
+// texts.
 func TestFormatLiteral(t *testing.T) {
 	numeric, err := value.FromText("1.50", value.NumericType)
 	if err != nil {
@@ -87,7 +89,7 @@ func TestFormatLiteral(t *testing.T) {
 	}
 }
 
-// TestCols: the columns that a scan returns, in order.
+// TestCols checks which columns each kind of scan returns, and their order.
 func TestCols(t *testing.T) {
 	a, b, d, e := Col{ID: 1}, Col{ID: 2}, Col{ID: 3}, Col{ID: 4}
 	left, right := &WithRef{Out: []Col{a}}, &WithRef{Out: []Col{b, d}}

@@ -53,12 +53,13 @@ type reading struct {
 // the second.
 const TickEvery = 100 * time.Millisecond
 
-// quietTicks is about the number of ticks that quiet covers. An execution that ends now may have used its CPU time that
-// long ago.
+// quietTicks is about the number of ticks whose remainders quiet holds. A long execution may report CPU time that it
+// used in these ticks, so that it was counted in their remainders.
 const quietTicks = 100
 
-// fewMessages is the least number of messages, or of as many parts, that a tick needs. With fewer messages its
-// remainder does not show the cost of a message.
+// fewMessages is the number of messages that a tick needs, so that its remainder is shared out among them. Other work
+// counts as messages, too: messageParts parts count as one. The remainder of a tick with fewer messages does not show
+// what a message costs.
 const fewMessages = 10
 
 // maxShare is the highest charge for one message. A larger remainder comes from work of the process that no request
@@ -88,7 +89,8 @@ const (
 	workPerPart  = 160 * time.Microsecond / messageParts
 )
 
-// parts returns the number of parts of an execution; own is its measured CPU time.
+// parts returns the number of parts (see messageParts) of an execution with this load; own is the CPU time that was
+// measured for the execution.
 func (l *Load) parts(own time.Duration) int64 {
 	return l.Messages*messageParts + l.Bytes/bytesPerPart + l.Commits*commitParts + int64(max(own, 0)/workPerPart)
 }

@@ -137,7 +137,8 @@ func (m *Meter) share(parts int64) {
 	more := max(parts-m.parts, 0)
 	m.parts += more
 	m.Account.count(more)
-	// Most CPU time since the last tick is its own, so the tick must not come after this execution has taken its share.
+	// A long execution has caused most of the CPU time since the last tick. Tick comes first, so that this execution
+	// takes its share of that time's remainder, and not a later one.
 	if m.own >= lapEvery {
 		m.Account.Tick()
 	}

@@ -229,7 +229,8 @@ func TestMeterNoKind(t *testing.T) {
 	}
 }
 
-// TestShares: executions together take exactly the time that is in the pool.
+// TestShares: executions together are charged exactly the CPU time that is in the account's pool, even if there are
+// more of them than in the last tick.
 func TestShares(t *testing.T) {
 	a := NewAccount()
 	a.fill(int64(10*time.Millisecond), 100)

@@ -13,7 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// Disk is a file system of one directory. Crash makes a copy of it without what was not synced.
+// Disk is a file system of one directory. Crash makes a copy without the data that were not synced.
 type Disk struct {
 	vfs.FS
 	Files *vfs.MemFS // without the size and without failures
@@ -119,8 +119,8 @@ type sizedFile struct {
 	disk *Disk
 }
 
-// Write writes as many bytes as there is space for, as operating systems do, and returns an error if these are not
-// all.
+// Write writes as many bytes as there is space for, as operating systems do, and returns an error if these are not all
+// bytes of p.
 func (f sizedFile) Write(p []byte) (n int, err error) {
 	if free := f.disk.Free(); free < uint64(len(p)) {
 		n, _ = f.File.Write(p[:free])

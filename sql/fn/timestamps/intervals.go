@@ -84,8 +84,8 @@ func justifyInterval(ctx *fn.Context, a []value.Value) (value.Value, error) {
 	return ofInterval(wholeDays/monthDays, wholeDays%monthDays, total%secondsPerDay, fraction)
 }
 
-// justify moves whole units of size unit from small to great. If the two then have different signs, it moves one more
-// unit, so that the signs agree.
+// justify moves whole units of size unit from small to great. If great and small then have different signs, justify
+// moves one more unit, so that the signs agree.
 func justify(great, small, unit int64) (justifiedGreat, justifiedSmall int64) {
 	great, small = great+small/unit, small%unit
 	switch {

@@ -51,8 +51,8 @@ type dateParser struct {
 	unix                 int64
 	unixSeen             bool
 
-	// These fields hold a date that is given in another way than by month and day. They are 0 or -1 if the text does
-	// not give them.
+	// These fields hold a date that the text gives in another way than by month and day. If the text does not give
+	// them, isoYear and weekOfYear are -1, and the other fields are 0 or false.
 	dayOfYear, isoYear, isoWeek, isoDayOfYear int
 	weekOfYear, weekStart                     int
 	weekday                                   int // from 1, Monday, to 7, Sunday
