@@ -70,7 +70,7 @@ func (w *world) open() {
 	}
 }
 
-// crash opens the synced files again, as after kill -9.
+// crash reopens the store with only the data that was synced, as after a crash of the machine.
 func (w *world) crash() {
 	after := w.fs.CrashClone(vfs.CrashCloneCfg{})
 	w.end()

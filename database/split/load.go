@@ -30,7 +30,7 @@ type minuteLoads struct {
 type splitLoad struct {
 	start, limit []byte
 	cpu          time.Duration
-	scans        time.Duration // the part of cpu that was used by executions which scanned largeScan rows or more in the split
+	scans        time.Duration // part of cpu: of executions that scanned largeScan rows or more
 	vote                       // finds the row that used most of cpu
 }
 
