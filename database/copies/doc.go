@@ -10,6 +10,5 @@
 // pauses. The mutex of the counts that Policies shows is held for moments, and nothing waits under it: Policies does
 // not wait for a step.
 //
-// Imports of this module: columnar, database/background, kv, memory, mvcc, schema, stats, stats/cpu, table, txn,
-// usererror.
+// Imports of this module: columnar, database/background, kv, memory, mvcc, schema, stats, stats/cpu, table, txn, usererror.
 package copies

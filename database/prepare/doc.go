@@ -11,6 +11,5 @@
 // Lock order: a request that waits for another one to prepare its text holds no lock. Preparer.analyzing is held while
 // an analyzer is made, and nothing else waits under it. The locks of caches come last.
 //
-// Imports of this module: columnar, database/cache, database/sequence, memory, schema, sql/analyze, sql/exec, sql/fn,
-// sql/plan, sql/spill, sql/system, sql/tree, stats, stats/cpu, table, usererror, value, value/columnar.
+// Imports of this module: columnar, database/cache, database/sequence, memory, schema, sql/analyze, sql/exec, sql/fn, sql/plan, sql/spill, sql/system, sql/tree, stats, stats/cpu, table, usererror, value, value/columnar.
 package prepare

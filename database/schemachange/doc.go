@@ -13,6 +13,5 @@
 // sequences. Requests take none of these: the list of versions is replaced, never changed. Collection only tries
 // Manager.Token, so it never waits for a schema change; but a change waits while Forget writes its batch.
 //
-// Imports of this module: changestream, database/background, database/job, database/meta, database/prepare,
-// database/sequence, kv, mvcc, schema, stats/cpu, table, txn, usererror.
+// Imports of this module: changestream, database/background, database/job, database/meta, database/prepare, database/sequence, kv, mvcc, schema, stats/cpu, table, txn, usererror.
 package schemachange
