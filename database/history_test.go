@@ -30,8 +30,8 @@ var probes = func() (list []string) {
 		"SELECT TABLE_NAME, INDEX_NAME, INDEX_STATE FROM INFORMATION_SCHEMA.INDEXES WHERE TABLE_SCHEMA = '' ORDER BY 1, 2")
 }()
 
-// TestHistory makes random changes of schema and rows, and queries the database after each. Later, reads at these
-// timestamps must return the same answers.
+// TestHistory makes random changes of schema and rows, and runs the probes after each change. Later, reads at the
+// timestamps of these probes must return the same answers.
 func TestHistory(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

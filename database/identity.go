@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// Identity identifies the store. With it the server recognizes what it has given out for this store, such as
-// transaction ids, even after a restart.
+// Identity identifies the store. With it the server recognizes ids and tokens that it has issued for this store, even
+// after a restart.
 type Identity struct {
 	// Secret is random. It is made when the store is made, and never shown to clients.
 	Secret [16]byte

@@ -16,7 +16,7 @@ const DefaultInstance = "projects/default/instances/default"
 // DefaultConfig is the id of the configuration of an instance that names none. Google's emulator uses the same id.
 const DefaultConfig = "emulator-config"
 
-// Instance is an instance. Its node count and processing units are shown to clients and limit nothing.
+// Instance is an instance. NodeCount and ProcessingUnits are only shown to clients: they limit nothing.
 type Instance struct {
 	Name            string // projects/P/instances/I
 	Config          string // projects/P/instanceConfigs/C

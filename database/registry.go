@@ -37,7 +37,7 @@ type Config struct {
 	Log   *slog.Logger
 	// NoStatistics turns off the statistics of SPANNER_SYS.
 	NoStatistics bool
-	// Spill is where statements put rows for which they have not enough memory. If it is nil, such statements fail.
+	// Spill stores rows of statements that need more memory than they may use. If it is nil, such statements fail.
 	Spill *spill.Dir
 	// Memory is charged for the memory of analyzing heavy statements; nil counts nothing.
 	Memory *memory.Budget

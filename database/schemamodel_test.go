@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	// modelSeeds is the number of runs, each of modelSteps schema changes; CROWFOOT_TEST_SCHEMA_SEEDS=FROM-TO runs
-	// others.
+	// modelSeeds is the number of runs, each with its own seed and modelSteps schema changes.
+	// CROWFOOT_TEST_SCHEMA_SEEDS=FROM-TO runs the seeds from FROM up to, not including, TO instead.
 	modelSeeds = 4
 	modelSteps = 40
 	// modelFiller is the number of extra rows in the first table, so that filling an index or a column takes several

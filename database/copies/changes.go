@@ -138,8 +138,8 @@ func (u *Upkeep) pass(ctx context.Context) error {
 			}
 		}
 	}
-	// No change before the horizon must be counted: a chunk that is older than the horizon will be built again, and the
-	// other chunks were copied after the horizon.
+	// Changes before the horizon need not be counted: a chunk that is older than the horizon will be built again, and
+	// all other chunks were copied after the horizon.
 	c.counted = max(c.counted, u.cfg.Rows.Horizon())
 	for _, span := range c.spans {
 		err := u.countIn(ctx, span, snapshot.Timestamp(), began)

@@ -298,8 +298,8 @@ func TestAborted(t *testing.T) {
 	w.wantRows(10, "+")
 }
 
-// TestBackground checks that a background job gives way to a transaction that has locked a row: it does all other rows,
-// and calls Skip for that one.
+// TestBackground runs a background job while a transaction has locked a row. The transaction must not be aborted. The
+// job must do the work of all other rows, and call Skip for the locked row.
 func TestBackground(t *testing.T) {
 	w := newWorld(t, 100, nil)
 	user := w.jobs.Transactions.Begin(txn.Options{})

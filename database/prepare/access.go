@@ -107,7 +107,7 @@ func writeAccess(op stats.Op, t *schema.Table, columns []*schema.Column) *stats.
 	return stats.NewAccess(op, t.FullName(), names, entries...)
 }
 
-// entryAccess returns the access to index x when the columns written of its table are written.
+// entryAccess returns the access to index x of a write. written are the columns of the table that are written.
 func entryAccess(op stats.Op, x *schema.Index, written []*schema.Column) *stats.Access {
 	var names []string
 	add := func(c *schema.Column) {

@@ -82,11 +82,11 @@ func (c *columnReads) open(read exec.ColumnRead) (exec.ColumnSource, error) {
 // That takes a fraction of the time of reading all of them one by one, but more than reading a few of them. If a chunk
 // lies only partly in the spans to read, it is unknown how many of its rows the read needs.
 const (
-	// leastWhole is the number of rows in chunks that lie completely in the spans from which on the copy is read. Fewer
-	// rows are quickly read one by one.
+	// leastWhole is the condition for reading the copy: the chunks that lie completely in the spans must have this many
+	// rows. Fewer rows are quickly read one by one.
 	leastWhole = 1000
-	// mostPartial is the largest allowed ratio of two numbers: the rows of chunks that lie partly in the spans, and the
-	// rows of chunks that lie completely in them.
+	// mostPartial is another condition for reading the copy: the chunks that lie only partly in the spans must have at
+	// most mostPartial times as many rows as those that lie completely in them.
 	mostPartial = 4
 )
 

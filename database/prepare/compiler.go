@@ -16,7 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// compiler compiles the expressions in DDL: DEFAULT, ON UPDATE, generated columns, CHECK.
+// compiler compiles the expressions in DDL: DEFAULT, ON UPDATE, generated columns, CHECK, and the queries of views and
+// functions.
 type compiler struct {
 	ctx       context.Context // ends the waits for the analyzer
 	clock     func() time.Time

@@ -89,7 +89,7 @@ func (m *Manager) changeAll(ctx context.Context, statements []string, op *Operat
 	return nil
 }
 
-// statement is a DDL statement of a running operation.
+// statement is a DDL statement of an operation that Update runs.
 type statement struct {
 	text      string
 	number    int // index in the operation, from 0

@@ -14,8 +14,8 @@ import (
 
 // An index is built without a lock. Writers maintain the index from the moment at which a catalog is published that has
 // it as write-only: the entries that they put or delete have later timestamps than that publication. The build writes
-// the entries of the rows that existed before, at the timestamp of the publication, below all entries of writers. So
-// the newest version of an entry is right after every write to its row:
+// the entries of the rows that existed before, at the timestamp of the publication, so their versions are older than
+// those of all writers. So the newest version of an entry is right after every write to its row:
 //
 //	the build read a row    entry at the publication                       a read sees
 //	updated later           the same, and a tombstone of the writer above  no entry; the writer has put the new one
@@ -26,10 +26,10 @@ import (
 // read ever sees that: a read uses an index only at timestamps at or after the publication of a catalog that has the
 // index complete.
 //
-// The build need not sync its writes: the publication that follows is synced, and comes later in the store's log. Each
-// step writes its entries and a checkpoint in one batch. After a crash the build goes on after the last checkpoint that
-// was kept, with the same timestamp for its entries. A build may be interrupted for longer than versions are kept,
-// since each step reads the rows as they are now. Only a single step may not last that long.
+// The build need not sync its writes: the publication after the build is synced, and comes later in the store's log.
+// Each step writes its entries and a checkpoint in one batch. After a crash the build continues after the last
+// checkpoint that was not lost, with the same timestamp for its entries. A build may be interrupted for longer than
+// versions are kept, since each step reads the newest rows. Only a single step may not last that long.
 
 const (
 	// buildBytes is the largest size of one batch in bytes. It is small because the next commit of a user also syncs

@@ -217,8 +217,8 @@ type trackingCursor struct {
 	rows    int64 // rows of the current split that are not yet added to the tracker
 }
 
-// votedRows is how many rows of a scan vote in each split. The rows after them need no vote: if a scan reads more rows,
-// no single row causes most of its load.
+// votedRows is how many rows of a scan vote in each split. Later rows of the scan need not vote: in a scan of more
+// rows, no single row causes most of the load.
 const votedRows = 64
 
 func (c *trackingCursor) Next() bool {
