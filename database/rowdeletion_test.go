@@ -77,7 +77,7 @@ func (a *aged) open() {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	_ = r.deleting.Acquire(context.Background()) // only the test makes passes, however long it takes
+	_ = r.deleting.Acquire(context.Background()) // keeps the background goroutine from making passes, so that only the test makes them
 	a.Registry = r
 }
 
@@ -169,7 +169,7 @@ func (a *aged) execute(w table.Writer, sql string) error {
 	if err != nil {
 		return err
 	}
-	params := make([]value.Value, len(s.Plan.Params)) // for the literals, if a similar statement came before
+	params := make([]value.Value, len(s.Plan.Params)) // for the literals, if a similar statement was prepared before
 	for i := range params {
 		params[i], _ = s.Literal(i)
 	}

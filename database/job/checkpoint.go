@@ -162,8 +162,8 @@ func (r Runner) forget(ctx context.Context, prefix string, old func(checkpoint) 
 	})
 }
 
-// checkpoints returns the keys of the checkpoints for which which returns true, of jobs whose names begin with prefix.
-// For a checkpoint that cannot be decoded it passes which a zero At, so that the checkpoint counts as very old.
+// checkpoints returns the keys of the checkpoints that the function which selects, of jobs whose names begin with
+// prefix. If a checkpoint cannot be decoded, which gets one with a zero At, so that it counts as very old.
 func (r Runner) checkpoints(ctx context.Context, prefix string, which func(checkpoint) bool) (keys [][]byte, err error) {
 	snapshot, err := r.Transactions.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
 	if err != nil {

@@ -49,8 +49,8 @@ type Config struct {
 
 // Manager holds the schema versions of a database and makes new ones.
 //
-// A schema change replaces the list of versions and never modifies it. So a request that holds a catalog may go on using
-// it while a schema change publishes the next one.
+// A schema change replaces the list of versions and never modifies the list. So a request that has a catalog may use it
+// while a schema change publishes the next one.
 type Manager struct {
 	cfg      Config
 	jobs     job.Runner                 // set by Begin

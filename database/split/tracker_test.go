@@ -189,17 +189,17 @@ func TestSplitLoads(t *testing.T) {
 	tr := w.track(8)
 	w.read(tr, w.keys(30, 60), 0, false)
 	w.Charge(tr, 3*time.Second, w.now)
-	// One scan reads 25 rows in each split, and takes 6 s in each.
+	// One scan of all 100 rows takes 24 s. It reads 25 rows in each split, so each split gets 6 s.
 	tr = w.track(1)
 	w.read(tr, table.KeySet{All: true}, 0, false)
 	w.Charge(tr, 24*time.Second, w.now)
-	// One row is read again and again: 36 s.
+	// Three executions of 12 s each read the same row, so its split gets 36 s.
 	for range 3 {
 		tr = w.track(1)
 		w.read(tr, w.keys(99), 0, false)
 		w.Charge(tr, 12*time.Second, w.now)
 	}
-	// An execution that read nothing charges no split.
+	// An execution that read nothing has no calls, so no split gets its time.
 	tr = w.track(1)
 	w.Charge(tr, time.Hour, w.now) // it has no calls
 	w.now = w.now.Add(time.Minute)
@@ -209,14 +209,14 @@ func TestSplitLoads(t *testing.T) {
 		"T(50)-T(75) T 30",
 		"<begin>-T(25) T 10")
 
-	// The next minute begins without loads. A load of less than half a percent is not shown.
+	// The next minute begins without loads. A load below half a percent of a minute is not shown.
 	tr = w.track(1)
 	w.read(tr, w.keys(1), 0, false)
 	w.Charge(tr, 200*time.Millisecond, w.now)
 	w.now = w.now.Add(time.Minute)
 	w.wantLoads()
 
-	// The score of more than a core is 100.
+	// The score of a split that used more than one core is 100.
 	tr = w.track(8)
 	w.read(tr, w.keys(1), 0, false)
 	w.Charge(tr, 20*time.Second, w.now)
@@ -246,7 +246,7 @@ func TestSplitLoads(t *testing.T) {
 	w.wantLoads("T(75)-<end> ByB,T 20", "T(75)-T(90) T 10")
 }
 
-// TestUnsplittable checks the reasons why dividing a warm split would not help.
+// TestUnsplittable checks the reasons that are given for warm splits whose division would not reduce the load.
 func TestUnsplittable(t *testing.T) {
 	w := newWorld(t)
 	w.fill(0, 2000)
