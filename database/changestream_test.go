@@ -27,7 +27,7 @@ import (
 // the rows that it has written.
 //
 //	ddl                          runs DDL statements, one per line
-//	dml [tag=TEXT] [excluded]    runs DML statements, one per line, in one transaction; a failing one is undone, the others commit
+//	dml [tag=TEXT] [excluded]    runs DML statements, one per line, in one transaction; undoes those that fail
 //	commit [tag=TEXT] [excluded] runs mutations, one per line, in one transaction:
 //	                             insert | update | insertorupdate | replace TABLE {"column": value}, or
 //	                             delete TABLE all | [key] | [first key] .. [last key]

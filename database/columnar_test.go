@@ -54,7 +54,7 @@ func (c copied) upkeep() error {
 //	ddl | dml             runs statements, one per line
 //	rows TABLE FROM TO    inserts rows with the numbers FROM to TO
 //	clock DURATION        advances the clock
-//	upkeep                does the work that is due, then prints SPANNER_SYS: chunks, missing ones, rows, changed rows, age of the oldest chunk
+//	upkeep                does the work that is due, then prints the rows of COLUMNAR_POLICIES without the bytes
 //	collect               collects old versions
 //	restart               closes the registry and opens it again
 //

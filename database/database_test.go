@@ -32,7 +32,7 @@ const testName = DefaultInstance + "/databases/test"
 type bed struct {
 	t    testing.TB
 	fs   vfs.FS
-	wrap func(kv.Store) kv.Store // returns the registry's store, made from the store on fs; nil: the registry uses the store on fs
+	wrap func(kv.Store) kv.Store // returns the registry's store, given the store on fs; nil: it is the latter
 	*Registry
 	db *Database
 }

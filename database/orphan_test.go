@@ -65,7 +65,7 @@ func TestOrphans(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantCode(t, b.db.SetDropProtection(true), codes.NotFound)
-		wantCode(t, b.insert("T", rowsOf(20)...), codes.NotFound) // fails like a commit of a transaction that was open during the drop
+		wantCode(t, b.insert("T", rowsOf(20)...), codes.NotFound) // like a commit of a transaction begun before
 	}, func(fs *vfs.MemFS) {
 		b := open(t, fs)
 		defer b.shut(b.store)

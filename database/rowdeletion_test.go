@@ -77,7 +77,7 @@ func (a *aged) open() {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	_ = r.deleting.Acquire(context.Background()) // keeps the background goroutine from making passes, so that only the test makes them
+	_ = r.deleting.Acquire(context.Background()) // so that only the test makes passes
 	a.Registry = r
 }
 

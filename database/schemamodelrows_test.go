@@ -156,7 +156,7 @@ type rowWrite struct {
 	key    rowKey
 	values map[string]cell // nil deletes
 	update bool            // it is an UPDATE, which changes only a row that exists
-	missed bool            // it is an UPDATE or DELETE that found no row; the transaction has written nothing, so it may commit as if before other commits
+	missed bool            // it found no row, so the transaction may commit as if before earlier commits
 }
 
 // randomWrite returns a random write. It is a DELETE only if deletes is true.

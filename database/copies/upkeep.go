@@ -62,7 +62,7 @@ type Config struct {
 	Log          *slog.Logger
 	Memory       *memory.Budget   // charged for the memory that writing a chunk needs; nil counts nothing
 	Task         *cpu.Task        // measures the CPU time
-	Token        background.Token // held while a chunk is written and in the pause after it, so that one database of the store writes at a time
+	Token        background.Token // held while a chunk is written, and in the pause after it
 }
 
 // Upkeep keeps the columnar copies of a database up to date.

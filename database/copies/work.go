@@ -224,7 +224,7 @@ func (u *Upkeep) do(ctx context.Context, w copyWork) error {
 		w.due = true // the merged chunk may be small enough to merge again
 	}
 	chunks := w.Chunks()
-	maps.DeleteFunc(u.changes.byCopy[w.layout.ID()], func(number uint64, _ chunkChanges) bool { // delete counts of replaced chunks
+	maps.DeleteFunc(u.changes.byCopy[w.layout.ID()], func(number uint64, _ chunkChanges) bool { // of replaced chunks
 		return !slices.ContainsFunc(chunks, func(c columnar.Chunk) bool { return c.Number == number })
 	})
 	u.publishChanges(w.layout.ID())

@@ -147,7 +147,7 @@ func (c *Counters) Restarted(b kv.Batch, list []schema.Restart) error {
 		if err != nil {
 			return err
 		}
-		if !before || bound > 0 { // marked already: a schema change has failed, and its undo brings back a counter that was used before
+		if !before || bound > 0 { // marked before: the undo of a change brings this counter back
 			continue
 		}
 		first := r.Generator.FirstCounter()
