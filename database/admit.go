@@ -11,9 +11,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// Allow checks that a role may do what needs n. The role "" is that of a session without a role, which may do all. If tx
-// is not nil, it depends on the role's privileges from then on: a schema change that takes them away aborts the
-// transaction. c is the catalog in which the request was resolved.
+// Allow checks that a role has the privileges in n. The role "" is that of a session without a role, which may do
+// everything. If tx is not nil, tx depends on these privileges from then on: a schema change that revokes one aborts
+// tx. c is the catalog in which the request was resolved.
 func (d *Database) Allow(ctx context.Context, tx *txn.Tx, c *schema.Catalog, role string, n *prepare.Needs) error {
 	if role == "" {
 		return nil
@@ -25,9 +25,10 @@ func (d *Database) Allow(ctx context.Context, tx *txn.Tx, c *schema.Catalog, rol
 	return tx.DependOn(ctx, counts, c)
 }
 
-// Admit checks that a role may make mutations. It makes the transaction that is to apply them depend on the parts of the
-// schema that they count on. It returns the accesses of the mutations to tables, without duplicates. Consecutive
-// mutations usually have the same operation, table and columns, which Admit looks up once.
+// Admit checks that a role may make mutations. It makes tx, the transaction in which they will be applied, depend on
+// the parts of the schema that they use. It returns the accesses of the mutations to tables, without duplicates.
+// Consecutive mutations usually have the same operation, table and columns, so Admit looks these up once for all of
+// them.
 func (d *Database) Admit(ctx context.Context, tx *txn.Tx, c *schema.Catalog, role string, muts []table.Mutation) (accesses []*stats.Access, err error) {
 	for i := range muts {
 		m := &muts[i]

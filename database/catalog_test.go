@@ -43,7 +43,7 @@ func tableStatements(from, to int) (list []string) {
 	return list
 }
 
-// storedBytes returns the size of the stored schema versions of all databases.
+// storedBytes returns the size in bytes of the stored schema versions of all databases.
 func (b *bed) storedBytes() (n int) {
 	b.t.Helper()
 	for _, kind := range []string{meta.Schema, meta.Table} {
@@ -58,9 +58,8 @@ func (b *bed) storedBytes() (n int) {
 	return n
 }
 
-// TestVersionsShare creates the last of many tables one by one. The storage and memory of each version must depend only
-// on what it changes. When versions held whole catalogs, each took about 2 MB of storage here, and each copied the
-// table to which all others refer.
+// TestVersionsShare creates the last of many tables one by one. The storage and memory of each schema version must
+// depend only on what the version changes, not on the size of the schema.
 func TestVersionsShare(t *testing.T) {
 	const tables, versions = 1000, 100
 	b := create(t, tableStatements(0, tables)...)
@@ -112,7 +111,8 @@ func heapBytes() int {
 	return int(m.HeapAlloc)
 }
 
-// TestForgottenTables checks that the records of tables which no kept version needs are deleted.
+// TestForgottenTables checks that the stored records of a table are deleted when no schema version that is kept needs
+// them.
 func TestForgottenTables(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64) PRIMARY KEY (K)")
 	statements := []string{"DROP TABLE U", "CREATE TABLE V (K INT64) PRIMARY KEY (K)", "DROP TABLE V"}
@@ -150,8 +150,8 @@ func TestForgottenTables(t *testing.T) {
 	}
 }
 
-// TestForgetRefused makes the store refuse to delete old schema versions. The next collection deletes them, and those
-// that have become old since.
+// TestForgetRefused makes the store refuse to delete old schema versions. The next collection must delete these
+// versions, and those that have become old since.
 func TestForgetRefused(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
 	a.close()
@@ -195,7 +195,8 @@ func TestForgetRefused(t *testing.T) {
 	}
 }
 
-// asFormat1 rewrites the schema versions of a database in format 1: each with its whole catalog.
+// asFormat1 rewrites the stored schema versions of a database in format 1, in which each version is one record with its
+// whole catalog.
 func (b *bed) asFormat1() {
 	b.t.Helper()
 	check := func(err error) {
@@ -227,7 +228,7 @@ func (b *bed) asFormat1() {
 	check(batch.Commit())
 }
 
-// withoutUses removes from a stored table the fields of expressions that format 1 lacks.
+// withoutUses removes from the record of a table the fields that format 1 lacks: the columns that expressions use.
 func withoutUses(t testing.TB, data []byte) []byte {
 	for _, text := range []string{`,"generated_uses":[2]`, `,"uses":[2]`} {
 		data = bytes.ReplaceAll(data, []byte(text), nil)
@@ -238,7 +239,8 @@ func withoutUses(t testing.TB, data []byte) []byte {
 	return data
 }
 
-// failing is a store whose commits fail from one commit on.
+// failing is a store whose first commits succeed and whose later commits fail. commits is the number of commits that
+// still succeed.
 type failing struct {
 	kv.Store
 	commits int
@@ -261,8 +263,8 @@ func (b *failingBatch) Commit() error {
 }
 
 // TestSplitCatalogs upgrades the schemas of two databases of format 1. A crash interrupts the upgrade at each of its
-// commits in turn, and once after its end; then the upgrade begins again. Afterwards each version is as before, also
-// for reads in the past, and expressions work.
+// commits in turn, and once after its end; then the upgrade runs again. Afterwards each schema version must be as
+// before the upgrade, also for reads in the past, and expressions must work.
 func TestSplitCatalogs(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	b := open(t, fs)
@@ -301,7 +303,7 @@ func TestSplitCatalogs(t *testing.T) {
 	}
 }
 
-// checkSplit finishes an upgrade, opens the databases and compares the versions of their schemas.
+// checkSplit runs the upgrade to its end, opens the databases and compares the versions of their schemas with want.
 func checkSplit(t *testing.T, fs vfs.FS, want map[mvcc.Space][]string) {
 	t.Helper()
 	store, err := pebble.Open("data", fs)

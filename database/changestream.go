@@ -25,8 +25,8 @@ func (d *Database) openStreams() (err error) {
 	return err
 }
 
-// AddSplitPoints adds all the split points, durably, or none of them. It splits the partitions of change streams at
-// these points, too.
+// AddSplitPoints stores all the split points durably, or none of them. Then it splits the partitions of change streams
+// at these points.
 func (d *Database) AddSplitPoints(points []split.Point) error {
 	err := d.splits.AddPoints(points)
 	if err == nil {
@@ -35,15 +35,15 @@ func (d *Database) AddSplitPoints(points []split.Point) error {
 	return err
 }
 
-// reshapeStreams splits and joins the partitions of change streams to follow the splits. If that fails, the next pass
-// of splitting by size tries again.
+// reshapeStreams splits and joins the partitions of change streams so that they match the splits. If that fails,
+// splitOnce tries again a minute later.
 func (d *Database) reshapeStreams() {
 	for _, s := range d.Catalog().Streams {
 		bounds := func() [][]byte {
 			newest := d.Catalog()
 			at := slices.IndexFunc(newest.Streams, func(o *schema.ChangeStream) bool { return o.ID == s.ID })
 			if at < 0 {
-				return nil // it was dropped: the log does not have it either
+				return nil // the stream was dropped: the log has no partitions of it either
 			}
 			return d.boundsOf(newest, newest.Streams[at])
 		}
@@ -53,8 +53,8 @@ func (d *Database) reshapeStreams() {
 	}
 }
 
-// boundsOf returns the bounds of the partitions of a change stream: the bounds of splits that lie within the tables
-// that it watches.
+// boundsOf returns the bounds of the partitions of a change stream: those bounds of splits that lie within the tables
+// that the stream watches.
 func (d *Database) boundsOf(c *schema.Catalog, s *schema.ChangeStream) (bounds [][]byte) {
 	all := d.splits.Bounds(d.registry.cfg.Clock())
 	if len(all) == 0 {
@@ -72,8 +72,8 @@ func (d *Database) boundsOf(c *schema.Catalog, s *schema.ChangeStream) (bounds [
 	return bounds
 }
 
-// watchedSpaces returns the key ranges of the root tables above the tables that a change stream watches. A root table's
-// range also holds the rows of all tables interleaved in it.
+// watchedSpaces returns the key ranges of the root tables of all tables that a change stream watches. The key range of
+// a root table also contains the rows of all tables interleaved in it.
 func watchedSpaces(c *schema.Catalog, s *schema.ChangeStream) (spaces []table.Span) {
 	roots := map[*schema.Table]bool{}
 	for t := range c.Tables() {
@@ -103,8 +103,8 @@ func (d *Database) collectStreams() error {
 	return nil
 }
 
-// EndChangeStreamQueries ends all queries of change streams when the server stops. Without it they might go on for
-// ever.
+// EndChangeStreamQueries ends all queries of change streams. The server calls it when it stops, because such queries
+// might otherwise never end.
 func (r *Registry) EndChangeStreamQueries() {
 	for _, d := range *r.databases.Load() {
 		d.streams.Close(usererror.ServerStopping())
@@ -116,8 +116,8 @@ type ChangeStreamArguments struct {
 	Start, End, Token, Heartbeat, ReadOptions value.Value
 }
 
-// ReadChangeStream begins a query of a change stream. resume is the position from which an interrupted query goes on,
-// zero for a new query. The reader charges the memory that it keeps to memory.
+// ReadChangeStream begins a query of a change stream. resume is the position after which an interrupted query
+// continues, or zero for a new query. The reader charges the bytes that it keeps to memory.
 func (d *Database) ReadChangeStream(ctx context.Context, s *schema.ChangeStream, args ChangeStreamArguments, resume changestream.Position, memory *memory.Account) (*changestream.Reader, error) {
 	if err := args.check(); err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (a *ChangeStreamArguments) check() error {
 	return nil
 }
 
-// ceil returns the first commit timestamp that is not before a time.
+// ceil returns the first commit timestamp that is not before the time v.
 func ceil(v value.Value) mvcc.Timestamp {
 	t := v.AsTime()
 	ts := mvcc.TimestampOf(t)

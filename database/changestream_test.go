@@ -24,19 +24,19 @@ import (
 )
 
 // TestChangeStreamRecords runs the scripts in testdata/change_streams. Each command prints the data change records of
-// what it has written.
+// the rows that it has written.
 //
-//	ddl                          statements, one a line
-//	dml [tag=TEXT] [excluded]    statements, one a line, in one transaction; one that fails is undone and the transaction goes on
-//	commit [tag=TEXT] [excluded] mutations, one a line, in one transaction:
+//	ddl                          runs DDL statements, one per line
+//	dml [tag=TEXT] [excluded]    runs DML statements, one per line, in one transaction; undoes those that fail
+//	commit [tag=TEXT] [excluded] runs mutations, one per line, in one transaction:
 //	                             insert | update | insertorupdate | replace TABLE {"column": value}, or
 //	                             delete TABLE all | [key] | [first key] .. [last key]
-//	pdml [excluded]              a partitioned DML statement
+//	pdml [excluded]              runs a partitioned DML statement
 //	clock DURATION               advances the clock
-//	pass                         one pass over the tables with a row deletion policy
+//	pass                         makes one pass over the tables with a row deletion policy
 //
-// A record is printed as STREAM SEQUENCE/RECORDS OPERATION TABLE (columns, * in the key), then the fields that differ
-// from the usual, then its mods: keys, new values, old values. The commit timestamp is printed as COMMIT.
+// A record is printed as STREAM SEQUENCE/RECORDS OPERATION TABLE (columns, * in the key), then the fields that do not
+// have their usual values, then its mods: keys, new values, old values. The commit timestamp is printed as COMMIT.
 func TestChangeStreamRecords(t *testing.T) {
 	datadriven.Walk(t, "testdata/change_streams", func(t *testing.T, path string) {
 		s := &streamScript{aged: newAged(t), printed: map[string]bool{}}
@@ -86,8 +86,8 @@ func (s *streamScript) run(d *datadriven.TestData) error {
 	return fmt.Errorf("unknown command %s", d.Cmd)
 }
 
-// dml runs statements in one transaction. If a statement fails and is undone, dml commits the others and returns its
-// error.
+// dml runs statements in one transaction. If a statement fails, dml undoes it, commits the other statements and returns
+// the error.
 func (s *streamScript) dml(opts txn.Options, statements []string) (failed error) {
 	tx := s.db.Transactions().Begin(opts)
 	for _, sql := range statements {
@@ -154,7 +154,7 @@ func (s *streamScript) mutation(line string) (m table.Mutation, err error) {
 	return m, nil
 }
 
-// columnValue decodes a value of a script; COMMIT stands for the commit timestamp.
+// columnValue decodes a value of a script. The text COMMIT in a TIMESTAMP column is the commit timestamp.
 func columnValue(p *structpb.Value, t *value.Type) (value.Value, error) {
 	if t.Kind == value.Timestamp && p.GetStringValue() == "COMMIT" {
 		return value.PendingCommitTimestamp(), nil
@@ -194,7 +194,7 @@ func (s *streamScript) key(t *schema.Table, text string) (key []value.Value, err
 	return key, nil
 }
 
-// records prints the records that were written since the last call, ordered by commit and then by stream.
+// records returns the text of the records that were written since the last call, ordered by commit and then by stream.
 func (s *streamScript) records() string {
 	prefix := append(make([]byte, 4), "changestream/record/"...)
 	it, err := s.store.NewIter(prefix, append(slices.Clone(prefix), 0xff))
@@ -237,7 +237,7 @@ func (s *streamScript) streamName(id schema.ChangeStreamID) string {
 	return fmt.Sprint(id)
 }
 
-// record prints one record.
+// record returns the text of one stored record.
 func (s *streamScript) record(stream string, stored []byte) string {
 	var v structpb.Value
 	if err := proto.Unmarshal(stored, &v); err != nil {

@@ -30,9 +30,9 @@ import (
 )
 
 // TestChangeStreamModel checks that change streams record all changes of the tables that they watch, while random
-// transactions, schema changes, split points and restarts go on. The model is the database itself: the rows that were
-// there at the stream's beginning, with the records up to a commit timestamp applied, must equal a read at that
-// timestamp.
+// transactions, schema changes, split points and restarts happen. The database itself is the model: the rows at the
+// stream's beginning, with all records up to a timestamp applied, must equal the rows that a read at that timestamp
+// returns.
 func TestChangeStreamModel(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -71,14 +71,14 @@ type streamWorld struct {
 	reads   []streamRead
 }
 
-// streamRead holds the records that a reader of a stream has found while others wrote.
+// streamRead holds the records that a reader of a stream got while other goroutines wrote.
 type streamRead struct {
 	stream  schema.ChangeStreamID
 	end     mvcc.Timestamp
 	records []streamRecord
 }
 
-// streamChange is a schema change.
+// streamChange is a schema change that has taken effect, with its timestamp.
 type streamChange struct {
 	statement string
 	at        mvcc.Timestamp
@@ -99,8 +99,7 @@ var (
 		"ALTER TABLE A ADD COLUMN D INT64 NOT NULL DEFAULT (4)", "ALTER TABLE A DROP COLUMN D", "ALTER TABLE B ADD COLUMN E STRING(MAX)", "ALTER TABLE B DROP COLUMN E",
 		"CREATE INDEX ByX ON A(X)", "DROP INDEX ByX",
 	}
-	// streamAlterations are schema changes without work on rows, so that they can run while a transaction waits for
-	// them.
+	// streamAlterations are schema changes that do no work on rows. So they can run in the middle of a transaction.
 	streamAlterations = []string{
 		"CREATE CHANGE STREAM Late FOR A", "CREATE CHANGE STREAM Late FOR A", "DROP CHANGE STREAM Late", "ALTER CHANGE STREAM Every SET OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')", "ALTER CHANGE STREAM Every SET OPTIONS (value_capture_type = 'NEW_VALUES')",
 		"ALTER CHANGE STREAM Every SET OPTIONS (value_capture_type = null)",
@@ -127,7 +126,7 @@ func (w *streamWorld) run(seed uint64) {
 	running.Wait()
 }
 
-// readBeside reads a stream while others write.
+// readBeside reads a stream up to now while other goroutines write, and keeps the records for verify.
 func (w *streamWorld) readBeside(rng *rand.Rand) {
 	list := w.db.Catalog().Streams
 	s := list[rng.IntN(len(list))]
@@ -143,7 +142,7 @@ func (w *streamWorld) readBeside(rng *rand.Rand) {
 	}
 }
 
-// transaction commits some statements.
+// transaction runs some random statements in a transaction and commits it.
 func (w *streamWorld) transaction(rng *rand.Rand) {
 	tx := w.db.Transactions().Begin(txn.Options{})
 	defer tx.Rollback()
@@ -174,7 +173,7 @@ func (w *streamWorld) transaction(rng *rand.Rand) {
 	}
 }
 
-// change runs a random one of the statements, which change the schema, if it is possible.
+// change runs a random one of the given DDL statements. If the statement fails, the schema stays as it is.
 func (w *streamWorld) change(rng *rand.Rand, statements []string) {
 	statement := statements[rng.IntN(len(statements))]
 	op := &schemachange.Operation{Progress: func(p schemachange.Progress) {
@@ -194,7 +193,7 @@ func (w *streamWorld) change(rng *rand.Rand, statements []string) {
 	}
 }
 
-// split adds a split point or removes one.
+// split adds a random split point, or removes it if it exists.
 func (w *streamWorld) split(rng *rand.Rand) {
 	expires := time.Now().Add(time.Hour)
 	if rng.IntN(3) == 0 {
@@ -220,7 +219,7 @@ type streamRecord struct {
 
 type streamMod struct{ keys, news, olds map[string]any }
 
-// verify reads a stream and compares it with the model. It returns the number of records.
+// verify reads a stream and compares its records with the rows of the database. It returns the number of records.
 func (w *streamWorld) verify(s *schema.ChangeStream) int {
 	w.t.Helper()
 	end := w.oracle.Now()
@@ -269,7 +268,7 @@ func timestampsOf(records []streamRecord) (list []mvcc.Timestamp) {
 	return list
 }
 
-// readStream reads all partitions of a stream, each twice, and returns the records in order.
+// readStream reads all partitions of a stream, each twice, and returns the records in order of their commits.
 func (w *streamWorld) readStream(s *schema.ChangeStream, begin, end mvcc.Timestamp) (all []streamRecord, err error) {
 	_, children, err := w.readPartition(s, nil, begin, end)
 	if err != nil {
@@ -314,7 +313,8 @@ type childPartition struct {
 	from  mvcc.Timestamp
 }
 
-// readPartition reads a partition up to an end. Without a token, it reads the list of partitions at the beginning.
+// readPartition reads a partition up to the timestamp end. If token is nil, it reads the list of the partitions that
+// exist at the timestamp begin.
 func (w *streamWorld) readPartition(s *schema.ChangeStream, token *string, begin, end mvcc.Timestamp) (records []streamRecord, children []childPartition, err error) {
 	args := ChangeStreamArguments{
 		Start: value.OfTime(begin.Time()), End: value.OfTime(end.Time()), Heartbeat: value.OfInt64(changestream.MaxHeartbeat.Milliseconds()),
@@ -379,7 +379,7 @@ func (w *streamWorld) recordOf(f []*structpb.Value) streamRecord {
 	return r
 }
 
-// checkTransactions checks that no transaction lacks a record, and that no record came twice.
+// checkTransactions checks that no record of a transaction is missing, and that no record comes twice.
 func (w *streamWorld) checkTransactions(stream string, all []streamRecord) {
 	w.t.Helper()
 	for len(all) > 0 {
@@ -403,8 +403,8 @@ func (w *streamWorld) checkTransactions(stream string, all []streamRecord) {
 	}
 }
 
-// replica applies the records of a stream to the rows that were there at its beginning. It holds the values of the
-// watched columns, by table and key.
+// replica holds rows that are computed from a stream: the rows at the stream's beginning, with the records of the
+// stream applied. It has the values of the watched columns, by table and key.
 type replica struct {
 	*bed
 	stream string
@@ -422,7 +422,7 @@ func newReplica(b *bed, s *schema.ChangeStream, at mvcc.Timestamp) *replica {
 	return r
 }
 
-// apply checks a record against the rows of the replica, and applies it.
+// apply applies a record to the rows of the replica. It fails the test if the record contradicts these rows.
 func (r *replica) apply(rec *streamRecord) {
 	r.t.Helper()
 	table := r.rows[rec.table]
@@ -451,7 +451,7 @@ func (r *replica) apply(rec *streamRecord) {
 	}
 }
 
-// change removes the values of a dropped column.
+// change removes the values of a column that a DDL statement drops.
 func (r *replica) change(statement string) {
 	words := strings.Fields(statement)
 	if len(words) == 6 && words[3] == "DROP" {
@@ -461,7 +461,7 @@ func (r *replica) change(statement string) {
 	}
 }
 
-// text prints the columns that can be read at a timestamp, with NULL for values that no record has set.
+// text prints the columns that can be read at a timestamp. It prints NULL for values that no record has set.
 func (r *replica) text(at mvcc.Timestamp) string {
 	c := r.catalogAt(at)
 	var lines []string
@@ -497,7 +497,7 @@ func watchedColumns(c *schema.Catalog, s *schema.ChangeStream, table string) (na
 	return names
 }
 
-// rowsAt prints the rows and columns that a stream watches, as of a timestamp.
+// rowsAt prints the rows that a read at a timestamp returns, with the columns that a stream watches.
 func (w *streamWorld) rowsAt(at mvcc.Timestamp, s *schema.ChangeStream) string {
 	c := w.catalogAt(at)
 	var lines []string
@@ -510,7 +510,8 @@ func (w *streamWorld) rowsAt(at mvcc.Timestamp, s *schema.ChangeStream) string {
 	return strings.Join(lines, "\n")
 }
 
-// watchedAt returns the values that a stream watches in a table, by key, as of a timestamp. Values are in JSON.
+// watchedAt returns the values, in JSON, of the columns that a stream watches in a table, as a read at a timestamp
+// returns them. The keys of the result are the row's key and the column's name.
 func (b *bed) watchedAt(at mvcc.Timestamp, c *schema.Catalog, s *schema.ChangeStream, table string) map[string]map[string]any {
 	b.t.Helper()
 	found := map[string]map[string]any{}

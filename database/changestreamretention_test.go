@@ -32,8 +32,8 @@ func (r *retained) hours(n int) {
 	}
 }
 
-// reads checks that the stream returns the records of the last hours, each once, and refuses to be read from an earlier
-// time.
+// reads checks that the stream returns the records of the last hours, each once, and that a read from an earlier time
+// fails.
 func (r *retained) reads(when string, hours int) {
 	r.t.Helper()
 	s, now := r.db.Catalog().Streams[0], r.oracle.Now()
@@ -59,7 +59,7 @@ func (r *retained) reads(when string, hours int) {
 	}
 }
 
-// collects runs a collection and checks the number of records that remain.
+// collects runs a garbage collection and checks that want records are left in the store.
 func (r *retained) collects(want int) {
 	r.t.Helper()
 	if err := r.db.collect(context.Background()); err != nil {
@@ -91,8 +91,8 @@ func (r *retained) alter(statement string) {
 	}
 }
 
-// TestChangeStreamRetention checks that records can be read for retention_period, up to its end, and are then
-// collected. A longer period keeps the present records for longer; a shorter one takes effect at once.
+// TestChangeStreamRetention checks that records can be read for the stream's retention_period and are deleted
+// afterwards. A longer period must keep the records that exist for longer. A shorter period must take effect at once.
 func TestChangeStreamRetention(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM S FOR ALL")
 	r := &retained{aged: a, world: &streamWorld{bed: &bed{t: t, Registry: a.Registry, db: a.db}}}
@@ -120,8 +120,8 @@ func TestChangeStreamRetention(t *testing.T) {
 	r.reads("raised again", 37)
 }
 
-// TestChangeStreamLimits checks that a database may have ten streams, of which three may watch all tables or the same
-// non-key column. Each records an insert into a table that all of them watch.
+// TestChangeStreamLimits checks that a database may have ten change streams, of which three may watch all tables or the
+// same non-key column. If all ten watch a table, each must record an insert into it.
 func TestChangeStreamLimits(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	r := &retained{aged: a, world: &streamWorld{bed: &bed{t: t, Registry: a.Registry, db: a.db}}}

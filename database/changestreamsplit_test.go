@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// livingPartitions counts the partitions of a stream that are open now.
+// livingPartitions returns the number of partitions of a stream that are open now.
 func livingPartitions(a *aged, stream string) (n int) {
 	a.t.Helper()
 	now := a.oracle.Now()
@@ -44,9 +44,9 @@ func livingPartitions(a *aged, stream string) (n int) {
 	}
 }
 
-// TestPartitionsFollowSplits checks that a stream has one partition for each split of the tables that it watches: when
-// split points are added and expire, when the stream is altered or created, when a table is dropped, and when a range
-// has grown large.
+// TestPartitionsFollowSplits checks that a stream has one partition for each split of the tables that it watches. The
+// number must stay right when split points are added and expire, when a stream is altered or created, when a table is
+// dropped, and when a split has grown large.
 func TestPartitionsFollowSplits(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM S FOR T")
 	want := func(when, stream string, n int) {
@@ -89,7 +89,7 @@ func TestSizeBoundsSurvive(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM S FOR T")
 	layout := table.TableLayout(a.db.Catalog().Table("T"))
 	middle := layout.AppendKey(nil, []value.Value{value.OfInt64(10)})
-	// The stream is split as if the table had grown large.
+	// Reshape splits the stream's partition as if the table had grown large.
 	if err := a.db.streams.Reshape(a.db.Catalog().ChangeStream("S").ID, func() [][]byte { return [][]byte{middle} }); err != nil {
 		t.Fatal(err)
 	}
@@ -106,8 +106,8 @@ func TestSizeBoundsSurvive(t *testing.T) {
 	}
 }
 
-// TestStreamsOfDroppedDatabase checks that the store keeps nothing of a dropped stream, nor of the streams of a dropped
-// database.
+// TestStreamsOfDroppedDatabase checks that the store keeps no records of a dropped stream, nor of the streams of a
+// dropped database.
 func TestStreamsOfDroppedDatabase(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM S FOR T", "CREATE CHANGE STREAM U FOR T")
 	if err := b.insert("T", [2]int64{1, 1}); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// arguments prepares a statement that reads a change stream, and returns the values of its arguments.
+// arguments prepares a statement that reads a change stream, and returns the text of its arguments' values.
 func (b *bed) arguments(sql string, params map[string]*value.Type, values ...value.Value) string {
 	b.t.Helper()
 	s, err := b.prepare(sql, params, prepare.Options{})
@@ -46,7 +46,8 @@ func (b *bed) arguments(sql string, params map[string]*value.Type, values ...val
 	return out.String()
 }
 
-// TestReadChangeStreamStatement prepares queries of a change stream. Texts that differ in literals alone share a plan.
+// TestReadChangeStreamStatement prepares queries of a change stream and checks the values of their arguments. Texts
+// that differ in literals alone share a plan.
 func TestReadChangeStreamStatement(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM Everything FOR ALL")
 	const partition = "SELECT ChangeRecord FROM READ_Everything(start_timestamp => '%s', end_timestamp => NULL, partition_token => '%s', heartbeat_milliseconds => %d)"

@@ -17,8 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// copied is a database whose clock moves only when the test moves it, and whose columnar copies the test keeps up to
-// date.
+// copied is a database whose clock moves only when the test moves it. The test, not the database's own goroutine, runs
+// the upkeep of the columnar copies.
 type copied struct{ *aged }
 
 func newCopied(t *testing.T, statements ...string) copied {
@@ -34,12 +34,12 @@ func newCopied(t *testing.T, statements ...string) copied {
 	return c
 }
 
-// hold keeps the upkeep in the background from running.
+// hold keeps the background upkeep from making a step until letGo.
 func (c copied) hold() { c.db.copies.StepMu.Lock() }
 
 func (c copied) letGo() { c.db.copies.StepMu.Unlock() }
 
-// upkeep does all work that is due.
+// upkeep makes steps of the upkeep until no work is due.
 func (c copied) upkeep() error {
 	for {
 		pause, err := c.db.copies.Step(context.Background())
@@ -51,14 +51,14 @@ func (c copied) upkeep() error {
 
 // TestColumnarCopies runs the scripts in testdata/columnar.
 //
-//	ddl | dml             statements, one a line
-//	rows TABLE FROM TO    inserts rows with these numbers
+//	ddl | dml             runs statements, one per line
+//	rows TABLE FROM TO    inserts rows with the numbers FROM to TO
 //	clock DURATION        advances the clock
-//	upkeep                does the work that is due, and prints SPANNER_SYS then: chunks, missing ones, rows, changed rows, age of the oldest chunk
+//	upkeep                does the work that is due, then prints the rows of COLUMNAR_POLICIES without the bytes
 //	collect               collects old versions
 //	restart               closes the registry and opens it again
 //
-// After each command, the copies must have the rows of their tables and indexes.
+// After each command, the copies must have the same rows as their tables and indexes.
 func TestColumnarCopies(t *testing.T) {
 	datadriven.Walk(t, "testdata/columnar", func(t *testing.T, path string) {
 		c := newCopied(t)
@@ -116,7 +116,8 @@ func (c copied) policies() string {
 	return out.String()
 }
 
-// compareCopies compares the copies of all tables and indexes with their rows and entries, at a strong snapshot.
+// compareCopies checks that a read of each columnar copy returns the same as a read of the table or index, at a strong
+// snapshot.
 func compareCopies(t testing.TB, d *Database) {
 	t.Helper()
 	ctx := context.Background()
@@ -142,7 +143,7 @@ func compareCopies(t testing.TB, d *Database) {
 	}
 }
 
-// rowsRead prints all rows of a read.
+// rowsRead returns the text of all rows that a read of a copy returns.
 func rowsRead(t testing.TB, c *columnar.Copy, view table.View, read columnar.Read) string {
 	t.Helper()
 	r := c.Open(context.Background(), view, read)
@@ -170,8 +171,8 @@ func rowsRead(t testing.TB, c *columnar.Copy, view table.View, read columnar.Rea
 	}
 }
 
-// TestColumnarCopiesAfterOtherSchemaChanges checks that queued work is not lost when the schema of other tables
-// changes.
+// TestColumnarCopiesAfterOtherSchemaChanges changes the schema while work on copies is queued. The work must still be
+// done.
 func TestColumnarCopiesAfterOtherSchemaChanges(t *testing.T) {
 	c := newCopied(t, "ALTER DATABASE test SET OPTIONS (columnar_policy = 'enabled')",
 		"CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64) PRIMARY KEY (K)")
@@ -191,7 +192,7 @@ func TestColumnarCopiesAfterOtherSchemaChanges(t *testing.T) {
 	}
 }
 
-// TestOldChunksBeforeNewCopies checks that old chunks get their new timestamp before new copies are built.
+// TestOldChunksBeforeNewCopies checks that the upkeep gives old chunks a new timestamp before it builds new copies.
 func TestOldChunksBeforeNewCopies(t *testing.T) {
 	c := newCopied(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
 	if err := c.upkeep(); err != nil {
@@ -209,8 +210,9 @@ func TestOldChunksBeforeNewCopies(t *testing.T) {
 	}
 }
 
-// TestColumnarCountAfterSlowPass checks that a pass over changes which waits for a processor does not delay the next
-// one. A pass that itself uses much CPU time delays it, but by copies.CountWithin at most, however few commits there are.
+// TestColumnarCountAfterSlowPass checks when the pass after a slow one is made. If the slow pass waited for a
+// processor, the next one must not be delayed. If it used much CPU time, the next one must be delayed, but by
+// copies.CountWithin at most, however few commits there are.
 func TestColumnarCountAfterSlowPass(t *testing.T) {
 	c := newCopied(t, "CREATE TABLE T (K INT64, S STRING(MAX)) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
 	insert := func(k int) {
@@ -243,7 +245,8 @@ func TestColumnarCountAfterSlowPass(t *testing.T) {
 	}
 }
 
-// collecting is a context whose first call of Err collects old versions.
+// collecting is a context that calls collect at the first call of Err. So a garbage collection runs in the middle of
+// the code that uses the context.
 type collecting struct {
 	context.Context
 	collect func()
@@ -257,8 +260,8 @@ func (c *collecting) Err() error {
 	return c.Context.Err()
 }
 
-// TestCountBesideCollection checks a pass during which old versions are collected. It goes on after the new horizon,
-// and counts the changes of newer chunks.
+// TestCountBesideCollection runs a garbage collection in the middle of a pass over changes. The pass must continue
+// after the new horizon, and count the changes of newer chunks.
 func TestCountBesideCollection(t *testing.T) {
 	c := newCopied(t, "CREATE TABLE A (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')", "CREATE TABLE Middle (K INT64) PRIMARY KEY (K)",
 		"CREATE TABLE B (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
@@ -276,7 +279,7 @@ func TestCountBesideCollection(t *testing.T) {
 	insert()
 	work()
 	c.now.Add((40 * time.Minute).Microseconds())
-	work() // chunks get a new timestamp; without a commit nothing is counted
+	work() // chunks get a new timestamp; no pass runs, since there was no commit
 	c.now.Add((30 * time.Minute).Microseconds())
 	insert()
 	ctx := &collecting{t.Context(), func() {

@@ -9,7 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/database/background"
 )
 
-// awaitCopies waits until the copies of a database are complete and holds returns true.
+// awaitCopies waits until the copies of a database lack no rows and holds returns true. It calls holds with the number
+// of rows in all copies, and with how many of them have changed.
 func awaitCopies(t testing.TB, d *Database, holds func(rows, changed int64) bool) {
 	t.Helper()
 	for {
@@ -27,8 +28,8 @@ func awaitCopies(t testing.TB, d *Database, holds func(rows, changed int64) bool
 	}
 }
 
-// TestColumnarCopiesInBackground checks that the database itself keeps its copies up to date, from the statement that
-// enables them to the one that disables them, and that this work ends with the registry.
+// TestColumnarCopiesInBackground checks that the database's own goroutine keeps the copies up to date, from the
+// statement that enables them to the one that disables them, and that this goroutine ends with the registry.
 func TestColumnarCopiesInBackground(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, N INT64) PRIMARY KEY (K)", "CREATE INDEX ByN ON T(N)")
 	for k := range int64(100) {
@@ -52,7 +53,7 @@ func TestColumnarCopiesInBackground(t *testing.T) {
 	}
 }
 
-// TestColumnarCopiesOfADroppedDatabase checks that the store keeps nothing of a dropped database's copies.
+// TestColumnarCopiesOfADroppedDatabase checks that the store keeps no records of the copies of a dropped database.
 func TestColumnarCopiesOfADroppedDatabase(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, N INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
 	if err := b.insert("T", [2]int64{1, 1}); err != nil {
@@ -70,7 +71,7 @@ func TestColumnarCopiesOfADroppedDatabase(t *testing.T) {
 	}
 }
 
-// keysWith counts the keys of space 0 that begin with a text.
+// keysWith returns the number of keys of key space 0 that begin with text.
 func (b *bed) keysWith(text string) (n int) {
 	b.t.Helper()
 	start := append(make([]byte, 4), text...)
@@ -85,8 +86,8 @@ func (b *bed) keysWith(text string) (n int) {
 	return n
 }
 
-// TestColumnarPolicyUnderLoad switches the policy on and off while rows are written. Reads of the copies must return
-// the same as reads of rows.
+// TestColumnarPolicyUnderLoad enables and disables the columnar policy while rows are written. Reads of the copies must
+// return the same as reads of the tables.
 func TestColumnarPolicyUnderLoad(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, N INT64) PRIMARY KEY (K)", "CREATE INDEX ByN ON T(N)")
 	stop, running := make(chan struct{}), new(sync.WaitGroup)

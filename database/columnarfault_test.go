@@ -22,7 +22,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// onDisk opens a database on a test disk. The test keeps its copies up to date.
+// onDisk opens a database on a test disk. Its background upkeep is held, so the test runs the upkeep itself.
 func onDisk(t *testing.T, disk *disktest.Disk) (copied, *pebble.Store) {
 	t.Helper()
 	store, err := pebble.Open("data", disk)
@@ -39,8 +39,8 @@ func onDisk(t *testing.T, disk *disktest.Disk) (copied, *pebble.Store) {
 	return c, store
 }
 
-// TestColumnarFullDisk checks that a full disk stops only the writing of chunks, and that the upkeep goes on when there
-// is room.
+// TestColumnarFullDisk checks that on a full disk the upkeep fails only to write chunks, and that it continues when
+// space has been freed.
 func TestColumnarFullDisk(t *testing.T) {
 	disk := disktest.New("data", 64<<20)
 	c, store := onDisk(t, disk)
@@ -79,8 +79,8 @@ func TestColumnarFullDisk(t *testing.T) {
 }
 
 // TestColumnarFaults makes one disk call fail while copies are made and kept up to date, for a few calls of each kind.
-// After the process or the machine then dies, the stored data must be sound, and the copies must have the rows of the
-// tables.
+// Then the process or the machine dies. Afterwards the stored data must be undamaged, and the copies must have the same
+// rows as the tables.
 func TestColumnarFaults(t *testing.T) {
 	for name, kinds := range map[string][]errorfs.OpKind{
 		"write": {errorfs.OpFileWrite, errorfs.OpFileWriteAt},
@@ -97,7 +97,8 @@ func TestColumnarFaults(t *testing.T) {
 	}
 }
 
-// runFaulty makes the at-th call fail, or none if at is negative, and returns the number of calls.
+// runFaulty makes the disk call with number at fail, or none if at is negative. It returns how many calls of these
+// kinds there were.
 func runFaulty(t *testing.T, kinds []errorfs.OpKind, at int64) int64 {
 	t.Helper()
 	disk := disktest.New("data", 256<<20)
@@ -125,8 +126,8 @@ func runFaulty(t *testing.T, kinds []errorfs.OpKind, at int64) int64 {
 	return calls.Load()
 }
 
-// TestDroppedCopyIsDeletedLater makes the store refuse to delete the chunks of the last copy, which was dropped. The
-// upkeep tries again until they are deleted.
+// TestDroppedCopyIsDeletedLater makes the store refuse to delete the chunks of a copy that was dropped, the last copy
+// of the database. The upkeep must try again until they are deleted.
 func TestDroppedCopyIsDeletedLater(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
 	store := &disktest.Refusing{Store: a.store}

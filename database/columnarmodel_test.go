@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// modelDDL creates the tables of copyModel. modelChanges are statements that change them again and again; some fail, as
-// an object that they name does not exist.
+// modelDDL creates the tables of copyModel. modelChanges are statements that change these tables again and again. Some
+// of them fail because an object that they name does not exist at that moment.
 var (
 	modelDDL = []string{
 		"ALTER DATABASE test SET OPTIONS (columnar_policy = 'enabled')",
@@ -110,9 +110,8 @@ func (m copyModel) tryStep() error {
 	return nil
 }
 
-// TestColumnarModel changes rows and the schema at random, while copies are kept up to date and old versions are
-// collected. After each step the copies must have the rows of the tables, and at the end Verify must find nothing
-// wrong.
+// TestColumnarModel changes rows and the schema at random, keeps the copies up to date and collects old versions. After
+// each step the copies must have the same rows as the tables. At the end Verify must find no error.
 func TestColumnarModel(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -138,9 +137,9 @@ func TestColumnarModel(t *testing.T) {
 	}
 }
 
-// TestColumnarCrash does the same and stops the machine at random moments, some of them while chunks are written. It
-// opens what the file system has kept at each of them: the copies must have the rows of the tables, and the stored data
-// must be sound.
+// TestColumnarCrash makes random changes as TestColumnarModel does, and crashes the machine at random moments, some of
+// them while a chunk is written. After each crash it opens the files that are left. The copies must have the same rows
+// as the tables, and the stored data must be undamaged.
 func TestColumnarCrash(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	store, err := pebble.Open("data", fs)
@@ -178,7 +177,7 @@ func TestColumnarCrash(t *testing.T) {
 	}
 }
 
-// openCrashed opens the files that a crash has left, checks the copies, and does the upkeep once.
+// openCrashed opens the files that a crash has left, checks the copies, and runs the upkeep.
 func (m copyModel) openCrashed(fs vfs.FS) {
 	m.t.Helper()
 	store, err := pebble.Open("data", fs)

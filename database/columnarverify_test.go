@@ -13,7 +13,7 @@ func TestVerifyColumnarCopies(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		spoil func(b *bed)
-		want  string // text of a finding; "" is none
+		want  string // part of the text of a finding; "" if there must be no finding
 	}{
 		{"sound", func(*bed) {}, ""},
 		{"a lost blob", func(b *bed) { b.spoil("columnar/column/", func(_, _ []byte) ([]byte, []byte) { return nil, nil }) }, "it is not there"},
@@ -48,7 +48,8 @@ func TestVerifyColumnarCopies(t *testing.T) {
 	}
 }
 
-// spoil changes the first record of space 0 that begins with a text; a nil key removes it.
+// spoil changes the first record of key space 0 whose key begins with text. If change returns a nil key, spoil deletes
+// the record.
 func (b *bed) spoil(text string, change func(key, val []byte) (newKey, newVal []byte)) {
 	b.t.Helper()
 	start := append(make([]byte, 4), text...)
@@ -81,8 +82,7 @@ func (b *bed) spoil(text string, change func(key, val []byte) (newKey, newVal []
 	}
 }
 
-// backdate gives the newest version of a key the timestamp of the version before, as if the newest one had been written
-// then.
+// backdate moves the newest version of a key to the timestamp of the version before, which it replaces.
 func (b *bed) backdate(key []byte) {
 	b.t.Helper()
 	_, at, _, err := b.db.rows.Get(key, newest, nil)

@@ -20,11 +20,12 @@ import (
 	stored "github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// columnQueries is a database in which the test writes the chunks of copies itself, with random queries of it.
+// columnQueries is a database with columnar copies whose chunks the test itself writes. Its methods make random changes
+// and queries.
 type columnQueries struct {
 	copied
 	*rand.Rand
-	chunks int64 // number that queries have read
+	chunks int64 // number of chunks that queries have read
 }
 
 const columnQueriesDDL = `CREATE TABLE T (A INT64 NOT NULL, B STRING(MAX), N INT64, F FLOAT64, D DATE, S STRING(MAX), M NUMERIC, Stamp TIMESTAMP, L BOOL, G ARRAY<INT64>) PRIMARY KEY (A, B DESC), OPTIONS (columnar_policy = 'enabled');
@@ -57,7 +58,7 @@ func TestRandomColumnQueries(t *testing.T) {
 
 func (q *columnQueries) pick(list ...string) string { return list[q.IntN(len(list))] }
 
-// change changes some rows.
+// change inserts, updates and deletes some random rows.
 func (q *columnQueries) change() {
 	q.t.Helper()
 	key := func() string {
@@ -80,7 +81,7 @@ func (q *columnQueries) change() {
 	}
 }
 
-// execute runs a statement that writes.
+// execute runs a DML statement and commits it.
 func (q *columnQueries) execute(sql string) error {
 	ctx := context.Background()
 	stmt, err := q.db.Prepare(ctx, q.db.Catalog(), sql, nil, prepare.Options{Verbatim: true})
@@ -96,7 +97,8 @@ func (q *columnQueries) execute(sql string) error {
 	return err
 }
 
-// writeChunk writes a chunk of a random range of the keys of a table or index, as they are now.
+// writeChunk writes a chunk of the copy of a random table or index. The chunk has the present rows in a random range of
+// keys.
 func (q *columnQueries) writeChunk() {
 	q.t.Helper()
 	ctx := context.Background()
@@ -132,7 +134,7 @@ func (q *columnQueries) writeChunk() {
 	}
 }
 
-// query returns a random query; %s stands for a hint.
+// query returns a random query, in which %s is the place for a table hint.
 func (q *columnQueries) query() string {
 	where := ""
 	if q.IntN(2) == 0 {
@@ -156,7 +158,7 @@ func (q *columnQueries) query() string {
 	return "SELECT A, N FROM T" + where + fmt.Sprintf(" ORDER BY A, B DESC LIMIT %d", q.IntN(9))
 }
 
-// compare compares the results of a query by columns and by rows.
+// compare checks that a query over columnar copies returns the same as over rows.
 func (q *columnQueries) compare(seed uint64, sql string, at mvcc.Timestamp) {
 	q.t.Helper()
 	want, _ := q.rows("@{SCAN_METHOD=NO_COLUMNAR} "+sql, at, false)
@@ -169,7 +171,8 @@ func (q *columnQueries) compare(seed uint64, sql string, at mvcc.Timestamp) {
 	}
 }
 
-// rows returns the rows of a query as sorted lines, or its error.
+// rows returns the rows of a query as sorted lines, or the text of its error as the only line. It also returns the
+// number of chunks that the query read.
 func (q *columnQueries) rows(sql string, at mvcc.Timestamp, arrays bool) (lines []string, chunks int64) {
 	q.t.Helper()
 	ctx := context.Background()
@@ -201,7 +204,7 @@ func (q *columnQueries) rows(sql string, at mvcc.Timestamp, arrays bool) (lines 
 	return lines, rows.Stats().Chunks
 }
 
-// line returns the current row as a line. It checks that all ways to read the row give the same.
+// line returns the text of the current row. It checks that all methods that read the row return the same values.
 func (q *columnQueries) line(rows exec.Rows) string {
 	q.t.Helper()
 	var words []string
@@ -249,7 +252,8 @@ func arrayLines(rows *exec.ArrayRows) (lines []string, err error) {
 	}
 }
 
-// TestMergedColumns checks that a merge of ordered inputs gives the same from columnar copies as from rows.
+// TestMergedColumns checks that a query that merges two ordered inputs returns the same from columnar copies as from
+// rows.
 func TestMergedColumns(t *testing.T) {
 	c := newCopied(t, "CREATE TABLE T (K INT64, S STRING(MAX)) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')",
 		"CREATE TABLE U (K INT64, S STRING(MAX)) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")

@@ -13,7 +13,7 @@ import (
 // maxDatabasesPerInstance is the service's quota: https://cloud.google.com/spanner/quotas#instance_limits.
 const maxDatabasesPerInstance = 100
 
-// A Creation is a database that is being made. Until End no other request can make one of its name.
+// A Creation is a database that is being made. Until End, no other request can make a database of the same name.
 type Creation struct {
 	registry *Registry
 	name     string
@@ -22,8 +22,8 @@ type Creation struct {
 	sequences *sequence.Counters
 }
 
-// BeginDatabase begins to make a database. It fails if a database of that name exists or is being made. If one of that
-// name was dropped, it waits until that one is erased.
+// BeginDatabase begins to make a database. It fails if a database of that name exists or is being made. If a database
+// of that name was dropped, it waits until the dropped one is erased.
 func (r *Registry) BeginDatabase(ctx context.Context, name string) (*Creation, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,7 +52,7 @@ func (r *Registry) BeginDatabase(ctx context.Context, name string) (*Creation, e
 	return &Creation{registry: r, name: name}, nil
 }
 
-// awaitErased waits until dropped databases are erased. The caller holds mu, which it releases while it waits.
+// awaitErased waits until the databases of d are erased. The caller holds mu, which awaitErased unlocks while it waits.
 func (r *Registry) awaitErased(ctx context.Context, d *Dropped) error {
 	r.mu.Unlock()
 	defer r.mu.Lock()
@@ -65,7 +65,8 @@ func (r *Registry) awaitErased(ctx context.Context, d *Dropped) error {
 }
 
 // Plan makes the database's schema from DDL statements, without writing to the store. It returns the error of the first
-// statement that fails. Many statements take minutes. For protoDescriptors see schemachange.Operation.
+// statement that fails. If there are many statements, it takes minutes. protoDescriptors is as in
+// schemachange.Operation: a serialized FileDescriptorSet, or nil.
 func (c *Creation) Plan(ctx context.Context, statements []string, protoDescriptors []byte) error {
 	c.sequences = sequence.New(c.registry.store)
 	var err error
@@ -73,8 +74,8 @@ func (c *Creation) Plan(ctx context.Context, statements []string, protoDescripto
 	return err
 }
 
-// Run makes the database with the schema of Plan. The database remembers the name of the long-running operation that
-// made it, "" if none did.
+// Run makes the database with the schema that Plan has made. operation is the name of the long-running operation that
+// makes the database, or "". It is stored with the database: see MadeBy.
 func (c *Creation) Run(ctx context.Context, operation string) (*Database, error) {
 	r := c.registry
 	r.mu.Lock()
@@ -92,15 +93,16 @@ func (c *Creation) Run(ctx context.Context, operation string) (*Database, error)
 	return d, nil
 }
 
-// End ends the creation, made or not. Other requests may use the name again, unless a database of that name exists now.
+// End ends the creation, whether Run has made the database or not. It lets other requests make a database of the name
+// if none exists now.
 func (c *Creation) End() {
 	c.registry.mu.Lock()
 	defer c.registry.mu.Unlock()
 	delete(c.registry.creating, c.name)
 }
 
-// CreateDatabase makes a database with the schema that DDL statements define. If one fails, there is no database.
-// protoDescriptors are serialized FileDescriptorSets; the statements may use the files of all of them.
+// CreateDatabase makes a database with the schema that DDL statements define. If a statement fails, it makes no
+// database. protoDescriptors are serialized FileDescriptorSets; the statements may use the types in all of them.
 func (r *Registry) CreateDatabase(ctx context.Context, name string, statements []string, protoDescriptors ...[]byte) (*Database, error) {
 	c, err := r.BeginDatabase(ctx, name)
 	if err != nil {

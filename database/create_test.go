@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 )
 
-// counting is a store that counts expensive operations: synced batches, and range deletions, which iterators sort as
-// long as they are in memory.
+// counting is a store that counts expensive operations: synced batches, and range deletions. The latter are expensive
+// because each iterator sorts those that are in memory.
 type counting struct {
 	kv.Store
 	synced, ranges atomic.Int64
@@ -36,8 +36,8 @@ func (b countedBatch) DeleteRange(lower, upper []byte) error {
 	return b.Batch.DeleteRange(lower, upper)
 }
 
-// TestCreationIsCheap checks that a creation is one synced batch, except for reserved timestamps. Neither the creation,
-// nor its operation, nor the statistics of the idle database may delete ranges.
+// TestCreationIsCheap checks that creating a database commits one synced batch, apart from the batches that reserve
+// timestamps. Neither the creation, nor its operation, nor the statistics of the idle database may delete ranges.
 func TestCreationIsCheap(t *testing.T) {
 	disk, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {

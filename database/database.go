@@ -31,7 +31,7 @@ import (
 
 // Database is one open database.
 //
-// Its schema is in a list of versions, which a schema change replaces and never modifies: see schemachange.Manager.
+// Its schema is a list of versions. A schema change replaces the list and never modifies it: see schemachange.Manager.
 type Database struct {
 	registry *Registry
 	name     string
@@ -51,15 +51,15 @@ type Database struct {
 	statistics statistics
 	splits     *split.Manager
 	background background.Work
-	collection background.Task // the collection of garbage
+	collection background.Task // status of garbage collection
 	expiry     *ttl.Deletion
 	columns    *columnar.Copies
-	preparing  *prepare.Config // of all schema versions
+	preparing  *prepare.Config // configures the preparers of all schema versions
 	copies     *copies.Upkeep
 
 	protected atomic.Bool
 	dropped   atomic.Bool
-	records   sync.Mutex // serialises writes of the database's own record
+	records   sync.Mutex // serialises writes of the database's databaseRecord
 }
 
 // databaseRecord is the stored form of a database.
@@ -75,8 +75,7 @@ func (d *Database) record() databaseRecord {
 	return databaseRecord{Name: d.name, Space: d.space, Created: d.created, Operation: d.operation, DropProtection: d.protected.Load()}
 }
 
-// firstCatalog runs the statements that create a database and returns the schema that they make. There are no rows to
-// fill or validate.
+// firstCatalog returns the schema that DDL statements make in an empty database. It writes nothing.
 func (r *Registry) firstCatalog(ctx context.Context, name string, statements []string, sequences *sequence.Counters, protoDescriptors []byte) (*schema.Catalog, error) {
 	c := schema.NewCatalog()
 	c.Database = databaseID(name)
@@ -93,15 +92,15 @@ func (r *Registry) firstCatalog(ctx context.Context, name string, statements []s
 	return c, nil
 }
 
-// HasSchema reports whether a database has the schema that DDL statements would make in an empty database. It fails if
-// one of the statements fails.
+// HasSchema reports whether a database has the same schema as DDL statements would make in an empty database. It fails
+// if one of the statements fails.
 func (r *Registry) HasSchema(ctx context.Context, d *Database, statements []string, protoDescriptors []byte) (bool, error) {
 	c, err := r.firstCatalog(ctx, d.Name(), statements, sequence.New(r.store), protoDescriptors)
 	if err != nil {
 		return false, err
 	}
 	want, have := c.DDL(), d.DDL()
-	slices.Sort(want) // objects that a later statement has made are printed in another place
+	slices.Sort(want) // the order of DDL() depends on which statement has made an object
 	slices.Sort(have)
 	return slices.Equal(want, have), nil
 }
@@ -116,7 +115,7 @@ func (e *StatementError) Error() string { return e.Err.Error() }
 
 func (e *StatementError) Unwrap() error { return e.Err }
 
-// newDatabase makes an empty database in a fresh key space; nothing refers to it yet.
+// newDatabase makes and stores an empty database in a new key space. Requests do not find the database yet.
 //
 // Its first schema version is valid from timestamp 0 on. So a read at a time before the database was created finds the
 // tables that it was created with, without rows. The service does the same, as the tests of its client show:
@@ -139,8 +138,9 @@ func (r *Registry) newDatabase(ctx context.Context, c *Creation, operation strin
 	return d, d.storeNew()
 }
 
-// storeNew stores a new database, its schema and the next free key space, in one batch, durably. No key space is given
-// out twice, so no key of a dropped database can appear in a later one. The caller holds the registry's mu.
+// storeNew stores a new database, its schema and the number of the next free key space, in one batch, durably. No key
+// space is used for two databases, so no key of a dropped database can appear in a later one. The caller holds the
+// registry's mu.
 func (d *Database) storeNew() error {
 	r := d.registry
 	b := meta.NewBatch(r.store)
@@ -201,7 +201,7 @@ func (r *Registry) attach(rec databaseRecord, sequences *sequence.Counters) *Dat
 	return d
 }
 
-// openCopies opens the stored columnar copies.
+// openCopies loads the list of the stored columnar copies.
 func (d *Database) openCopies() (err error) {
 	d.columns, err = columnar.Open(d.rows)
 	d.preparing.Copies = d.columns
@@ -217,15 +217,16 @@ func (d *Database) schemaConfig() schemachange.Config {
 	}
 }
 
-// schemaChanged makes the parts of the database follow a new schema version.
+// schemaChanged is called after a new schema version was published. It makes change streams and columnar copies follow
+// that version.
 func (d *Database) schemaChanged() {
 	d.reshapeStreams()
 	d.copies.Wake()
 }
 
-// openSplits opens the splits. It reads the split points of users, and takes the bounds of change stream partitions as
-// bounds by size. Without these bounds, each start would join the partitions until the bounds by size are found again.
-// The schema versions must have been loaded before.
+// openSplits loads the split points of users, and uses the bounds of change stream partitions as bounds by size.
+// Without these bounds, each start would join the partitions until SplitBySize finds the bounds again. The schema
+// versions must have been loaded before.
 func (d *Database) openSplits() (err error) {
 	d.splits, err = split.Open(split.Config{
 		Database: d.name, Space: d.space, Store: d.registry.store, Rows: d.rows, Clock: d.registry.cfg.Clock,
@@ -234,7 +235,7 @@ func (d *Database) openSplits() (err error) {
 	return err
 }
 
-// transact opens the database for transactions.
+// transact makes the managers that need transactions: of transactions, jobs, row deletion and columnar copies.
 func (d *Database) transact() {
 	txns := txn.NewManager(d.rows, d.registry.oracle, txn.Config{Retention: d.Retention(), Catalog: d.Catalog(), Waited: d.lockWaited, Streams: d.streams})
 	d.txns, d.jobs = txns, job.Runner{Transactions: txns, Clock: d.registry.cfg.Clock, Catalog: d.Catalog}
@@ -248,12 +249,12 @@ func (d *Database) transact() {
 	})
 }
 
-// begin starts the work in the background.
+// begin starts the background work of the database.
 func (d *Database) begin(ctx context.Context) {
 	d.background.Begin(ctx, d.statistics.Run, d.expiry.Run, d.copies.Run)
 }
 
-// close ends all work of a dropped database and frees its memory.
+// close ends all background work of a dropped database and frees its memory.
 func (d *Database) close() {
 	d.streams.Close(usererror.DatabaseNotFound(d.name))
 	d.splits.Close()
@@ -270,7 +271,7 @@ func (d *Database) Created() time.Time { return d.created }
 // MadeBy reports whether the long-running operation of this name has made the database.
 func (d *Database) MadeBy(operation string) bool { return d.operation == operation }
 
-// Dropped reports whether the database was dropped. A request may still hold a dropped database.
+// Dropped reports whether the database was dropped. A request that found the database before may still use it.
 func (d *Database) Dropped() bool { return d.dropped.Load() }
 
 // Transactions returns the manager with which transactions of this database begin.
@@ -279,8 +280,8 @@ func (d *Database) Transactions() *txn.Manager { return d.txns }
 // Splits returns the splits of this database.
 func (d *Database) Splits() *split.Manager { return d.splits }
 
-// Copies returns the columnar copies of the tables and indexes. A read at any timestamp looks up the copy of its table
-// or index by number. The copy itself leaves out what it cannot serve at that timestamp.
+// Copies returns the columnar copies of the tables and indexes. A read at any timestamp may look up the copy of its
+// table or index by ID: the copy returns which ranges it cannot serve at that timestamp.
 func (d *Database) Copies() *columnar.Copies { return d.columns }
 
 // ColumnarPolicies returns the rows of SPANNER_SYS.COLUMNAR_POLICIES: one for each table and index that has a columnar
@@ -309,16 +310,17 @@ func (d *Database) SetDropProtection(on bool) error {
 // Catalog returns the catalog of the newest schema version.
 func (d *Database) Catalog() *schema.Catalog { return d.schema.Catalog() }
 
-// CatalogAt returns the schema that was valid at a timestamp, for reads at that timestamp. It fails if that version has
-// been collected since the timestamp was chosen.
+// CatalogAt returns the catalog that was valid at a timestamp, for reads at that timestamp. It fails if that schema
+// version has been deleted by garbage collection since the timestamp was chosen.
 func (d *Database) CatalogAt(at mvcc.Timestamp) (*schema.Catalog, error) {
 	return d.schema.CatalogAt(at)
 }
 
-// DDL returns the statements that make the newest complete schema.
+// DDL returns the statements that make the schema of the newest version that is not tentative.
 func (d *Database) DDL() []string { return d.schema.SettledCatalog().DDL() }
 
-// ProtoDescriptors returns the serialized FileDescriptorSet that the statements of DDL need; nil if they need none.
+// ProtoDescriptors returns the serialized FileDescriptorSet that the statements returned by DDL need; nil if they need
+// none.
 func (d *Database) ProtoDescriptors() []byte {
 	if b := d.schema.SettledCatalog().ProtoBundle(); b != nil {
 		return b.Descriptors
@@ -326,11 +328,11 @@ func (d *Database) ProtoDescriptors() []byte {
 	return nil
 }
 
-// Retention returns how long old versions of rows can be read.
+// Retention returns the version retention period: how long old versions of rows can be read.
 func (d *Database) Retention() time.Duration { return d.Catalog().Options.VersionRetention() }
 
-// EarliestVersion returns the oldest timestamp that can be read, or the time of the database's creation if that is
-// later.
+// EarliestVersion returns the oldest timestamp at which rows can be read, or the time of the database's creation if
+// that is later.
 func (d *Database) EarliestVersion() time.Time {
 	earliest := d.txns.Earliest().Time()
 	if d.created.After(earliest) {
@@ -342,7 +344,8 @@ func (d *Database) EarliestVersion() time.Time {
 // Zone returns the database's default time zone.
 func (d *Database) Zone() *time.Location { return d.schema.Newest().Preparer.Zone() }
 
-// CheckSyntax returns the syntax error that makes a whole request fail before any of its statements runs.
+// CheckSyntax returns the first syntax error in DDL statements. Such an error makes a whole request fail before any of
+// its statements runs.
 func (d *Database) CheckSyntax(statements []string) error {
 	for _, s := range statements {
 		if err := schema.CheckSyntax(s); err != nil {
@@ -361,14 +364,14 @@ func (d *Database) UpdateSchema(ctx context.Context, statements []string, op *sc
 	return err
 }
 
-// CheckSchema fails if the present schema does not allow the DDL statements, one after the other. It does not run them,
-// so that existing rows may still make a statement fail.
+// CheckSchema fails if one of the DDL statements cannot be applied to the newest schema with the statements before it.
+// It does not run the statements, so a statement may still fail later because of existing rows.
 func (d *Database) CheckSchema(ctx context.Context, statements []string) error {
 	return d.schema.Check(ctx, statements)
 }
 
-// Interrupted returns the progress of the statement of an operation that the last process left unfinished. ok is false
-// if UpdateSchema would resume no statement. It does not wait for other schema changes.
+// Interrupted returns the progress of the statement that the last process left unfinished, if it belongs to the given
+// operation. ok is false if there is no such statement. Interrupted does not wait for other schema changes.
 func (d *Database) Interrupted(ctx context.Context, operation string) (p schemachange.Progress, ok bool, err error) {
 	return d.schema.Interrupted(ctx, operation)
 }

@@ -32,7 +32,7 @@ const testName = DefaultInstance + "/databases/test"
 type bed struct {
 	t    testing.TB
 	fs   vfs.FS
-	wrap func(kv.Store) kv.Store // makes the registry's store of the one on fs; nil: it is that one
+	wrap func(kv.Store) kv.Store // returns the registry's store, given the store on fs; nil: it is the latter
 	*Registry
 	db *Database
 }
@@ -48,7 +48,7 @@ func dropDatabase(r *Registry) error {
 	return err
 }
 
-// openAt is open with a clock, on a store that wrap makes of the one on fs.
+// openAt is open with a clock. If wrap is not nil, the registry uses the store that wrap returns for the store on fs.
 func openAt(t testing.TB, fs vfs.FS, clock func() time.Time, wrap func(kv.Store) kv.Store) *bed {
 	t.Helper()
 	disk, err := pebble.Open("data", fs)
@@ -88,7 +88,7 @@ func create(t testing.TB, statements ...string) *bed {
 	return createOn(t, nil, statements...)
 }
 
-// createOn is create on a store that wrap makes of the one on the file system.
+// createOn is create with a store that wrap makes from the store on the file system.
 func createOn(t testing.TB, wrap func(kv.Store) kv.Store, statements ...string) *bed {
 	t.Helper()
 	b := openAt(t, vfs.NewMem(), time.Now, wrap)
@@ -121,7 +121,7 @@ func (b *bed) mustPrepare(sql string) *prepare.Statement {
 	return s
 }
 
-// insert writes rows of two INT64 columns by mutation.
+// insert inserts rows of two INT64 columns by a mutation.
 func (b *bed) insert(tableName string, rows ...[2]int64) error {
 	c := b.db.Catalog()
 	t := c.Table(tableName)
@@ -140,7 +140,8 @@ func (b *bed) insert(tableName string, rows ...[2]int64) error {
 	return err
 }
 
-// insertBeside inserts rows into T, above the existing ones, until stop is closed. It counts them.
+// insertBeside starts goroutines that insert rows into T until stop is closed. The keys are above those of existing
+// rows. It returns the count of inserted rows.
 func (b *bed) insertBeside(stop chan struct{}, running *sync.WaitGroup) *atomic.Int64 {
 	written := new(atomic.Int64)
 	for i := range int64(4) {
@@ -173,7 +174,8 @@ func (b *bed) catalogAt(at mvcc.Timestamp) *schema.Catalog {
 	return c
 }
 
-// count runs a query on a strong snapshot, with the schema of that time, and returns the single number of its result.
+// count runs a query at a strong snapshot, with the schema of the snapshot's timestamp, and returns the single number
+// of its result.
 func (b *bed) count(ctx context.Context, sql string) (int64, error) {
 	snapshot, err := b.db.Transactions().Snapshot(ctx, txn.Bound{})
 	if err != nil {
@@ -195,7 +197,7 @@ func (b *bed) count(ctx context.Context, sql string) (int64, error) {
 	return rows.Values(nil)[0].AsInt64(), nil
 }
 
-// query runs a statement on a strong snapshot and prints the rows.
+// query runs a query at a strong snapshot and returns the text of the rows.
 func (b *bed) query(sql string) string {
 	b.t.Helper()
 	ctx := context.Background()
@@ -243,7 +245,8 @@ func wantCode(t *testing.T, err error, code codes.Code) {
 	}
 }
 
-// TestInstanceConfig checks that every instance has a configuration, even one from a release without configurations.
+// TestInstanceConfig checks that every instance has a configuration, even an instance that was stored by a release
+// without configurations.
 func TestInstanceConfig(t *testing.T) {
 	const made, old = "projects/p/instances/made", "projects/p/instances/old"
 	b := open(t, vfs.NewMem())
@@ -301,7 +304,8 @@ func TestReopen(t *testing.T) {
 	wantCode(t, err, codes.NotFound)
 }
 
-// TestDropIsComplete makes a database again under the same name and checks that nothing of the old one shows.
+// TestDropIsComplete drops a database, makes one with the same name, and checks that nothing of the dropped one can be
+// read.
 func TestDropIsComplete(t *testing.T) {
 	ddl := "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"
 	b := create(t, ddl)
@@ -321,7 +325,8 @@ func TestDropIsComplete(t *testing.T) {
 	}
 }
 
-// TestFailedChangeLeavesNothing checks that a change which existing rows do not obey leaves the schema as it was.
+// TestFailedChangeLeavesNothing checks that a schema change which fails because of existing rows leaves the schema as
+// it was.
 func TestFailedChangeLeavesNothing(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", [2]int64{1, 10}, [2]int64{2, 10}); err != nil {

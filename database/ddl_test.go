@@ -23,8 +23,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// hold runs a statement that works on existing rows until its first catalog is published and progress was reported a
-// number of times, and leaves the change there.
+// hold runs a statement that works on existing rows until its first catalog is published and progress was reported
+// reports times. Then it makes the store refuse writes, so that the change stays unfinished.
 func hold(d *Database, store *disktest.Refusing, statement string, reports int) error {
 	before := len(d.schema.Versions())
 	var reported atomic.Int64
@@ -40,7 +40,8 @@ func hold(d *Database, store *disktest.Refusing, statement string, reports int) 
 	return nil
 }
 
-// hold holds a statement. The database of the bed must be on a store that can refuse batches: see createOn.
+// hold leaves the schema change of a statement unfinished: see the function hold. The database must be on a store that
+// can refuse batches: see createOn.
 func (b *bed) hold(statement string, reports int) {
 	b.t.Helper()
 	if err := hold(b.db, b.store.(*disktest.Refusing), statement, reports); err != nil {
@@ -50,7 +51,7 @@ func (b *bed) hold(statement string, reports int) {
 
 func refusing(s kv.Store) kv.Store { return &disktest.Refusing{Store: s} }
 
-// reopen closes the store and opens its files again.
+// reopen closes the registry and the store, and opens both again on the same files.
 func (b *bed) reopen() *bed {
 	b.t.Helper()
 	b.shut(b.store)
@@ -63,7 +64,7 @@ func (b *bed) reopen() *bed {
 	return again
 }
 
-// fails runs a query that must fail.
+// fails checks that preparing a query with catalog c fails with a code.
 func (b *bed) fails(c *schema.Catalog, sql string, code codes.Code) {
 	b.t.Helper()
 	_, err := b.db.Prepare(context.Background(), c, sql, nil, prepare.Options{})
@@ -79,8 +80,8 @@ func rowsOf(n int64) (rows [][2]int64) {
 	return rows
 }
 
-// TestHalfMadeChangeIsTakenBack stops a server in the middle of a back-fill. The next start must undo the change, and
-// nothing that the back-fill wrote may ever show.
+// TestHalfMadeChangeIsTakenBack stops a server while a schema change fills existing rows. The next start must undo the
+// change, and nothing that the change has written may ever be read.
 func TestHalfMadeChangeIsTakenBack(t *testing.T) {
 	for statement, reports := range map[string]int{ // with the number of reports until all rows are filled
 		"CREATE INDEX ByBoth ON T(V, K)":                                      1,
@@ -118,8 +119,8 @@ func TestHalfMadeChangeIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestColumnIsHiddenUntilFilled checks that requests cannot name a new column before all rows have its value, while new
-// rows get the value.
+// TestColumnIsHiddenUntilFilled checks that requests cannot name a new column before all rows have a value for it,
+// while rows inserted meanwhile get the value.
 func TestColumnIsHiddenUntilFilled(t *testing.T) {
 	b := createOn(t, refusing, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", rowsOf(10)...); err != nil {
@@ -161,8 +162,8 @@ func TestColumnIsHiddenUntilFilled(t *testing.T) {
 	}
 }
 
-// TestDefaultIsSeenAtOnce adds columns with a DEFAULT while others read. They must find the column in every row, or not
-// at all.
+// TestDefaultIsSeenAtOnce adds columns with a DEFAULT while other goroutines read. A read must find the column with its
+// value in every row, or find no such column.
 func TestDefaultIsSeenAtOnce(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", rowsOf(5*table.ChunkRows)...); err != nil {
@@ -199,8 +200,8 @@ func TestDefaultIsSeenAtOnce(t *testing.T) {
 	}
 }
 
-// TestForeignKeyWhileWriting writes rows while the index of a new foreign key is filled. The missing entries must not
-// make the writes fail.
+// TestForeignKeyWhileWriting writes rows while the index for a new foreign key is filled. The writes must not fail
+// because of entries that the index lacks.
 func TestForeignKeyWhileWriting(t *testing.T) {
 	b := createOn(t, refusing, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", [2]int64{1, 10}, [2]int64{2, 20}); err != nil {
@@ -219,8 +220,8 @@ func TestForeignKeyWhileWriting(t *testing.T) {
 	wantCode(t, b.insert("U", [2]int64{3, 30}), codes.FailedPrecondition)
 }
 
-// TestCancelledExpression checks that a statement fails with the context's error if its context ends while one of its
-// expressions is compiled, so that its operation is resumed after a restart.
+// TestCancelledExpression checks that a statement fails with the context's error if the context ends while an
+// expression is compiled. Only then is the operation resumed after a restart.
 func TestCancelledExpression(t *testing.T) {
 	b := open(t, vfs.NewMem())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -232,7 +233,7 @@ func TestCancelledExpression(t *testing.T) {
 }
 
 // TestForeignKeyOfNewTable creates a table with a foreign key that needs a new index on another table. While the index
-// is filled, the new table must not be visible, and the other one must be writable as before.
+// is filled, the new table must not be visible, and the other table must be writable as before.
 func TestForeignKeyOfNewTable(t *testing.T) {
 	b := createOn(t, refusing, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", [2]int64{1, 10}, [2]int64{2, 20}); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/database"
 )
 
-// TestDDLOfExports checks that random schemas, written in the layout of Cloud Spanner's exports, come into an empty
-// database unchanged.
+// TestDDLOfExports checks that random schemas in the layout of Cloud Spanner's exports can be imported into an empty
+// database, and are the same afterwards.
 func TestDDLOfExports(t *testing.T) {
 	const instance = "projects/p/instances/i"
 	crowfoot.ForTest(t, instance+"/databases/other")

@@ -20,9 +20,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestDDLRoundTrips runs the statements of GetDatabaseDdl in an empty database, whose GetDatabaseDdl must return the
-// same. The schemas are random, with every kind of object, and names that are reserved words, differ from them in case,
-// or are in named schemas.
+// TestDDLRoundTrips runs the statements that GetDatabaseDdl returns in an empty database. GetDatabaseDdl of that
+// database must return the same statements. The schemas are random, with every kind of object. Some names are reserved
+// words, differ from a reserved word only in case, or are in a named schema.
 func TestDDLRoundTrips(t *testing.T) {
 	succeeded := map[string]int{}
 	for seed := range uint64(6) {
@@ -59,7 +59,7 @@ func emptyCatalog() *schema.Catalog {
 }
 
 // RandomDDL returns a random schema as GetDatabaseDdl prints it, of a database called round-trip, and the descriptors
-// of its proto bundle.
+// of its proto bundle; nil if it has none.
 func RandomDDL(seed uint64) (ddl []string, protos []byte) {
 	g := newDDLGenerator(seed)
 	for range 250 {
@@ -88,7 +88,7 @@ type ddlGenerator struct {
 	apply   func(c *schema.Catalog, stmt string, protos []byte) (*schema.Catalog, error)
 }
 
-// checkRoundTrip runs the DDL of the catalog on an empty one, whose DDL must be the same.
+// checkRoundTrip runs the DDL of the generator's catalog on an empty catalog, whose DDL must then be the same.
 func (g *ddlGenerator) checkRoundTrip(t *testing.T) {
 	t.Helper()
 	want := g.catalog.DDL()
@@ -109,7 +109,8 @@ func (g *ddlGenerator) checkRoundTrip(t *testing.T) {
 	}
 }
 
-// ddlKinds are the kinds of statements. A statement that the catalog refuses changes nothing.
+// ddlKinds are the kinds of statements, each with a function that makes a random one. A statement that the catalog
+// refuses is skipped.
 var ddlKinds = []struct {
 	name string
 	make func(*ddlGenerator) string
@@ -279,7 +280,7 @@ func (g *ddlGenerator) statement() (kind, text string) {
 
 func (g *ddlGenerator) either(list ...string) string { return list[g.IntN(len(list))] }
 
-// name returns a new name, or one that an object has already.
+// name returns a random name, which an object may have already.
 func (g *ddlGenerator) name() string {
 	if g.IntN(3) > 0 {
 		return fmt.Sprintf("N%d", g.IntN(100))
@@ -290,7 +291,7 @@ func (g *ddlGenerator) name() string {
 
 func quoted(name string) string { return "`" + name + "`" }
 
-// newPath returns a name, perhaps within a named schema.
+// newPath returns a random name, in some cases with a named schema before it.
 func (g *ddlGenerator) newPath() string {
 	if list := g.catalog.Schemas; len(list) > 0 && g.IntN(3) == 0 {
 		return quoted(list[g.IntN(len(list))]) + "." + g.name()
@@ -298,7 +299,7 @@ func (g *ddlGenerator) newPath() string {
 	return g.name()
 }
 
-// table returns a random table of the catalog, which it creates if there is none.
+// table returns a random table of the catalog. If there is none, it creates one.
 func (g *ddlGenerator) table() *schema.Table {
 	list := slices.Collect(g.catalog.Tables())
 	if len(list) == 0 {
@@ -332,7 +333,7 @@ func (g *ddlGenerator) index(t *schema.Table) string {
 	return g.inSchema(i.Schema, i.Name)
 }
 
-// sequence, view and role return the name of a random existing object, or a new name.
+// sequence returns the name of a random sequence of the catalog, or a random name if there is none.
 func (g *ddlGenerator) sequence() string {
 	list := slices.Collect(g.catalog.Sequences())
 	if len(list) == 0 {
@@ -408,7 +409,7 @@ func (g *ddlGenerator) createChild() string {
 		g.either("PARENT ", "") + g.path(parent) + g.either("", " ON DELETE CASCADE")
 }
 
-// foreignKey returns a foreign key from a column b or a to the key of a table, or to a column of it.
+// foreignKey returns a random foreign key clause. It refers from a column a or b to a column of table to.
 func (g *ddlGenerator) foreignKey(to *schema.Table) string {
 	column := g.columnOf(to)
 	if len(to.Key) > 0 && g.IntN(2) == 0 {

@@ -6,8 +6,7 @@
 // version (prepare), splits (split) and change streams (package changestream). Besides serving requests, a database works in the
 // background: it collects old versions, keeps statistics, deletes expired rows (ttl) and keeps columnar copies up to date (copies).
 //
-// What it leaves out: sessions, transaction ids and tokens, which belong to the server; and more than one process on a
-// store.
+// Sessions in use, transaction ids and tokens belong to package server. Only one process may open a store.
 //
 // Locks are taken in this order; a goroutine that holds one takes only those that stand below it:
 //

@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Dropped holds databases that were dropped durably and that requests no longer find. Their data is in the store until
-// Erase, which the caller must call.
+// Dropped holds databases that were dropped durably and that requests no longer find. Their data stays in the store
+// until Erase, which the caller must call.
 type Dropped struct {
 	registry  *Registry
 	databases []*Database
@@ -47,9 +47,9 @@ func (r *Registry) DeleteInstance(name string) (*Dropped, error) {
 	return dropped, nil
 }
 
-// drop removes the records of databases durably, together with the records that remove deletes, and hides the databases
-// from requests. If a database is protected, or the store refuses the writes, nothing changes. The caller holds mu.
-// drop does not wait for work in the background; Erase does.
+// drop deletes the records of databases durably, in one batch with the deletions that the function remove adds, and
+// hides the databases from requests. If a database is protected, or the store refuses the writes, nothing changes. The
+// caller holds mu. drop does not wait for background work; Erase does.
 func (r *Registry) drop(list []*Database, remove func(kv.Batch) error) (*Dropped, error) {
 	b := meta.NewBatch(r.store)
 	defer b.Close()
@@ -77,8 +77,8 @@ func (r *Registry) drop(list []*Database, remove func(kv.Batch) error) (*Dropped
 	return dropped, nil
 }
 
-// removeRecord adds to a batch the deletion of the database's record and operations, and records its key space as an
-// orphan.
+// removeRecord adds to batch b the deletion of the database's record and operations, and a record of its key space as
+// an orphan, so that the next start erases that key space if Erase does not.
 func (d *Database) removeRecord(b kv.Batch) error {
 	return errors.Join(
 		b.Delete(meta.Key(meta.Database, d.name)),
@@ -88,9 +88,9 @@ func (d *Database) removeRecord(b kv.Batch) error {
 	)
 }
 
-// Erase ends the background work of the databases and erases their data. When it returns, others can make databases of
-// the same names. The next start erases the rows that open transactions still commit, and all of the data if the
-// process ends before.
+// Erase ends the background work of the databases and erases their data. Afterwards, databases of the same names can be
+// made. If the process ends before Erase has finished, the next start erases the data. The next start also erases rows
+// that open transactions commit after Erase.
 func (p *Dropped) Erase() {
 	var erasing sync.WaitGroup
 	for _, d := range p.databases {
@@ -105,14 +105,14 @@ func (p *Dropped) Erase() {
 	close(p.erased)
 }
 
-// erase erases a database that was dropped, once its background work has ended.
+// erase ends the background work of a dropped database and erases its data.
 func (d *Database) erase() {
 	d.close()
 	r := d.registry
 	b := meta.NewBatch(r.store)
 	defer b.Close()
 	err := errors.Join(
-		b.DeleteRange(meta.Range(meta.Applied+d.name+"/")), // a schema change may have added some until now
+		b.DeleteRange(meta.Range(meta.Applied+d.name+"/")), // a schema change may have added such records before close
 		r.erase(b, d.space, usererror.DatabaseNotFound(d.name)),
 		b.Commit(),
 	)

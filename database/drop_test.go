@@ -15,7 +15,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// filled returns a database whose table T has this many chunks of rows, and rows that a collection deletes.
+// filled returns a database whose table T has the given number of chunks of rows, and one deleted row whose old
+// versions the next collection deletes.
 func filled(t *testing.T, chunks int) *aged {
 	a := newAged(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	a.fill("T", chunks*table.ChunkRows, func(i int) []value.Value { return []value.Value{value.OfInt64(int64(i)), value.OfInt64(1)} })
@@ -37,7 +38,7 @@ func ends(d *Database) chan struct{} {
 }
 
 // TestDropEndsSchemaChange drops a database while an index is filled. The drop must cancel the schema change, wait for
-// it, and leave nothing in the store.
+// its end, and leave nothing in the store.
 func TestDropEndsSchemaChange(t *testing.T) {
 	a := filled(t, 3)
 	if err := a.db.collect(context.Background()); err != nil { // stores a horizon
@@ -60,8 +61,8 @@ func TestDropEndsSchemaChange(t *testing.T) {
 	wantCode(t, a.db.UpdateSchema(context.Background(), []string{"DROP TABLE T"}, nil), codes.NotFound)
 }
 
-// TestDropHoldsNothingUp checks that instances and other databases are found, made and deleted while a drop waits for
-// background work. A database of the same name can be made once the old one is erased.
+// TestDropHoldsNothingUp checks that instances and other databases can be found, made and deleted while a drop waits
+// for background work. A database of the same name can be made once the dropped one is erased.
 func TestDropHoldsNothingUp(t *testing.T) {
 	instance, _, _ := strings.Cut(testName, "/databases/")
 	for name, drop := range map[string]func(*Registry) (*Dropped, error){
@@ -132,7 +133,8 @@ func TestDropHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// TestDeleteInstanceAtOnce checks that deleting an instance with a protected database deletes nothing.
+// TestDeleteInstanceAtOnce deletes an instance that has a protected database. The deletion must fail, and delete no
+// database.
 func TestDeleteInstanceAtOnce(t *testing.T) {
 	b := create(t)
 	instance, _, _ := strings.Cut(testName, "/databases/")
@@ -150,8 +152,8 @@ func TestDeleteInstanceAtOnce(t *testing.T) {
 	}
 }
 
-// TestCollectionBesideSchemaChange checks that row versions are collected while an index is filled, since that may take
-// hours.
+// TestCollectionBesideSchemaChange checks that row versions are collected while an index is filled, because filling an
+// index may take hours.
 func TestCollectionBesideSchemaChange(t *testing.T) {
 	a := filled(t, 1)
 	collected := false

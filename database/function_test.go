@@ -58,8 +58,9 @@ func (b *bed) commitsAfter(statement, change string, want codes.Code) {
 	}
 }
 
-// TestReplacedFunctionAborts replaces a function after a transaction has used it. A row that was checked by the old
-// function must not commit, nor a transaction that has read a column which the function computes.
+// TestReplacedFunctionAborts replaces a function after a transaction has used it. The commit must be aborted if the old
+// function has checked a row that the transaction wrote, or has computed a column that it read. Other transactions must
+// commit.
 func TestReplacedFunctionAborts(t *testing.T) {
 	b := create(t, "CREATE FUNCTION Most() RETURNS INT64 AS (10)",
 		"CREATE TABLE T (K INT64, V INT64, CONSTRAINT C CHECK (V < Most())) PRIMARY KEY (K)", "CREATE TABLE Other (K INT64, V INT64) PRIMARY KEY (K)")
@@ -81,8 +82,9 @@ func (b *bed) commit(sql string) error {
 	return err
 }
 
-// TestRefusedFunctionBesideWrites writes rows while existing rows are checked against a new definition of a function.
-// The writes must obey the CHECK with both definitions, so that all rows obey it if the change is refused.
+// TestRefusedFunctionBesideWrites writes rows while a schema change checks existing rows against a new definition of a
+// function. A written row must obey the CHECK with both definitions. So all rows obey it, whether the change succeeds
+// or is refused.
 func TestRefusedFunctionBesideWrites(t *testing.T) {
 	o := newOperated(t)
 	o.alter("CREATE FUNCTION Fits(x INT64) AS (x >= 0)", "ALTER TABLE T ADD CONSTRAINT C CHECK (Fits(V))")

@@ -8,15 +8,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/database/background"
 )
 
-// collectEvery is how often old versions are collected. A pass reads every version. That costs a second of CPU for a
-// million rows, and evicts blocks of other reads from the block cache. The shortest retention period is one hour, for
-// which four passes are enough.
+// collectEvery is the pause between two collections of old versions. A collection reads every version: a second of CPU
+// time for a million rows. It also evicts blocks that reads need from the block cache. Four collections per hour are
+// enough, since the shortest retention period is one hour.
 const collectEvery = 15 * time.Minute
 
-// checkpointLife is how long the checkpoint of an interrupted job is kept, so that the job can be resumed.
+// checkpointLife is how long the checkpoint of an interrupted job is kept. Only until then can the job be resumed.
 const checkpointLife = 24 * time.Hour
 
-// collectGarbage removes data that no read can see any more, every collectEvery until ctx ends.
+// collectGarbage deletes data that no read can see any more, every collectEvery until ctx ends.
 func (r *Registry) collectGarbage(ctx context.Context) {
 	for background.Sleep(ctx, collectEvery) {
 		r.account.Task(taskCollection).Do(ctx, r.collectOnce)
@@ -37,7 +37,7 @@ func (r *Registry) collectOnce(ctx context.Context) {
 	}
 }
 
-// collect removes row versions and schema versions older than the retention period, expired split points, old
+// collect deletes row versions and schema versions older than the retention period, expired split points, old
 // checkpoints and old records of change streams.
 func (d *Database) collect(ctx context.Context) (err error) {
 	horizon := d.txns.Earliest()

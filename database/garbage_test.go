@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestDroppedInterleaved checks that the keys of dropped interleaved tables and indexes are deleted once no read can
-// reach them any more.
+// TestDroppedInterleaved checks that the keys of dropped interleaved tables and indexes are deleted once no read at an
+// allowed timestamp needs them.
 func TestDroppedInterleaved(t *testing.T) {
 	a := newAged(t,
 		"CREATE TABLE Parents (Id INT64) PRIMARY KEY (Id)",
@@ -59,8 +59,7 @@ func TestDroppedInterleaved(t *testing.T) {
 		t.Errorf("the past cannot be read: %v", err)
 	}
 
-	// They stay until the last moment of their existence is older than the retention period, even if the schema changes
-	// again.
+	// The keys must stay until the drop is older than the retention period, even if the schema changes again.
 	a.now.Add((59 * time.Minute).Microseconds())
 	again := []string{"CREATE TABLE Children (Id INT64, N INT64) PRIMARY KEY (Id, N), INTERLEAVE IN PARENT Parents ON DELETE CASCADE"}
 	if err := a.db.UpdateSchema(context.Background(), again, nil); err != nil {
@@ -85,7 +84,7 @@ func TestDroppedInterleaved(t *testing.T) {
 	}
 }
 
-// owned counts the live keys of a layout in the store.
+// owned returns the number of live keys of a layout in the store.
 func (a *aged) owned(l *table.Layout) int {
 	a.t.Helper()
 	span, _ := l.Space()

@@ -6,10 +6,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/database/meta"
 )
 
-// Health says whether a registry can read and write at the moment.
+// Health says whether the store of a registry can be read and written at the moment.
 type Health struct {
 	Reads  error // why reads fail; nil if they work
-	Writes error // why writes are refused while reads go on, such as a full disk; nil if they are not
+	Writes error // why the store refuses writes but not reads, for example because the disk is full; nil if it does not
 }
 
 // Health tries a read of the store and asks the store whether it takes writes.
@@ -17,7 +17,7 @@ func (r *Registry) Health() Health {
 	return Health{Reads: r.tryRead(), Writes: r.store.Writable()}
 }
 
-// tryRead reads one record. A store that is closed or broken may panic.
+// tryRead reads one record. If the store panics, because it is closed or broken, tryRead returns an error.
 func (r *Registry) tryRead() (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// probes are queries of everything that a history may have made, whether it exists or not.
+// probes are queries of all objects that the statements of TestHistory may make. If an object does not exist, its query
+// fails, which is an answer, too.
 var probes = func() (list []string) {
 	for _, t := range []string{"A", "B"} {
 		list = append(list, "SELECT * FROM "+t+" ORDER BY K", "SELECT COUNT(*) FROM "+t)
@@ -29,7 +30,8 @@ var probes = func() (list []string) {
 		"SELECT TABLE_NAME, INDEX_NAME, INDEX_STATE FROM INFORMATION_SCHEMA.INDEXES WHERE TABLE_SCHEMA = '' ORDER BY 1, 2")
 }()
 
-// TestHistory checks that a read at a timestamp returns the same after random schema changes as it did at that time.
+// TestHistory makes random changes of schema and rows, and runs the probes after each change. Later, reads at the
+// timestamps of these probes must return the same answers.
 func TestHistory(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -61,7 +63,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// history holds the statements that change the schema and the rows: $T is a table, $C a column, $N a number.
+// schemaHistory are statements that change the schema, rowHistory statements that change rows. $T is a table, $C a
+// column, $N a number.
 var (
 	schemaHistory = []string{
 		"CREATE TABLE $T (K INT64) PRIMARY KEY (K)", "CREATE TABLE $T (K INT64, $C INT64) PRIMARY KEY (K)", "DROP TABLE $T",
@@ -73,7 +76,7 @@ var (
 	rowHistory = []string{"INSERT INTO $T (K) VALUES ($N)", "INSERT INTO $T (K, $C) VALUES ($N, $N)", "DELETE FROM $T WHERE K < $N", "UPDATE $T SET $C = $N WHERE TRUE", "UPDATE $T SET $C = NULL WHERE K = $N"}
 )
 
-// step runs a random statement. It may fail, which is part of the history.
+// step runs a random statement. If it fails, the test continues.
 func (p *past) step(rng *rand.Rand) {
 	p.now.Add(rng.Int64N((5 * time.Minute).Microseconds()))
 	pick := func(list ...string) string { return list[rng.IntN(len(list))] }
@@ -97,7 +100,7 @@ func (p *past) step(rng *rand.Rand) {
 	}
 }
 
-// probe returns the answers of all probes at a timestamp.
+// probe returns the text of the answers to all probes at a timestamp.
 func (p *past) probe(at mvcc.Timestamp) string {
 	var out strings.Builder
 	for _, sql := range probes {

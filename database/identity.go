@@ -11,19 +11,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// Identity lets the server recognize what this store has given out, such as transaction ids, even after a restart.
+// Identity identifies the store. With it the server recognizes ids and tokens that it has issued for this store, even
+// after a restart.
 type Identity struct {
-	// Secret is random. It is drawn when the store is made, and never shown to clients.
+	// Secret is random. It is made when the store is made, and never shown to clients.
 	Secret [16]byte
-	// Start is the number of times that the store was opened, from 1. Together with it, numbers that the process counts
-	// in memory are unique.
+	// Start is the number of times that the store was opened, from 1. The pair of Start and a number that the process
+	// counts in memory is unique among all processes that open the store.
 	Start uint32
 }
 
 // Identity returns the identity of the store.
 func (r *Registry) Identity() Identity { return r.identity }
 
-// identify reads the identity of the store, or makes one, and increments its Start.
+// identify loads the identity of the store, or makes one if there is none, and increments its Start durably.
 func (r *Registry) identify() error {
 	err := meta.Each(r.store, meta.Identity, func(_ string, data []byte) error { return json.Unmarshal(data, &r.identity) })
 	if err != nil {
@@ -42,13 +43,14 @@ func (r *Registry) identify() error {
 }
 
 const (
-	// startPatience is how long a start on a full disk waits for room. After a crash the store first writes the
-	// contents of its log to tables, and then deletes the log files. For a moment both take room.
+	// startPatience is how long a start waits while the disk is full. After a crash the store first writes the contents
+	// of its log to tables, and then deletes the log files. For a moment both need disk space.
 	startPatience = 5 * time.Second
 	startPoll     = 100 * time.Millisecond
 )
 
-// storeIdentity makes the identity durable. It is the first write of a start.
+// storeIdentity stores the identity durably. It is the first write of a start, so it waits for disk space: see
+// startPatience.
 func (r *Registry) storeIdentity() error {
 	for waited := time.Duration(0); ; waited += startPoll {
 		err := meta.Store(r.store, meta.Key(meta.Identity), r.identity)

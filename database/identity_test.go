@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
 )
 
-// TestStartWaitsForRoom checks that a start waits until the store takes batches again. On a full disk the store does so
-// after it has deleted the log that a crash has left.
+// TestStartWaitsForRoom makes the store refuse the first batches of a start. The start must wait until the store
+// accepts batches again, as it does on a full disk once it has deleted the log that a crash has left.
 func TestStartWaitsForRoom(t *testing.T) {
 	a := newAged(t)
 	before := a.Identity().Start

@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// idle creates databases of 20 tables and returns the heap bytes and the goroutines of one database.
+// idle creates databases with 20 tables each. It returns the heap bytes and the goroutines per database.
 func (b *bed) idle(databases int) (heap, goroutines float64) {
 	b.t.Helper()
 	var tables []string
@@ -35,8 +35,8 @@ func (b *bed) idle(databases int) (heap, goroutines float64) {
 	return float64(heapBytes()-before) / n, float64(runtime.NumGoroutine()-running) / n
 }
 
-// TestIdleDatabase checks that a database without requests takes little memory. The process takes about twice the heap,
-// and there may be thousands of databases.
+// TestIdleDatabase checks that a database without requests takes little memory, since a process may have thousands of
+// them. The memory of the process is about twice the heap that the test measures.
 func TestIdleDatabase(t *testing.T) {
 	heap, goroutines := open(t, vfs.NewMem()).idle(40)
 	if heap > 90<<10 || goroutines > 3.5 {

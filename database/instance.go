@@ -10,13 +10,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// DefaultInstance exists from the first start on. Clients in Omni mode use this name.
+// DefaultInstance is the name of an instance that exists from the first start on. Clients in Omni mode use it.
 const DefaultInstance = "projects/default/instances/default"
 
-// DefaultConfig is the id of the configuration of an instance that names none. Clients know it from Google's emulator.
+// DefaultConfig is the id of the configuration of an instance that names none. Google's emulator uses the same id.
 const DefaultConfig = "emulator-config"
 
-// Instance is an instance. Its node count and processing units are shown to clients and limit nothing.
+// Instance is an instance. NodeCount and ProcessingUnits are only shown to clients: they limit nothing.
 type Instance struct {
 	Name            string // projects/P/instances/I
 	Config          string // projects/P/instanceConfigs/C
@@ -59,7 +59,7 @@ func (r *Registry) Instances(project string) []*Instance {
 	return list
 }
 
-// configure sets the default configuration if the instance has none. Stores of earlier releases hold such instances.
+// configure sets Config to the default configuration if it is empty, as in stores of earlier releases.
 func (i *Instance) configure() {
 	if i.Config == "" {
 		project, _, _ := strings.Cut(i.Name, "/instances/")
@@ -67,7 +67,7 @@ func (i *Instance) configure() {
 	}
 }
 
-// CreateInstance adds an instance. It sets Created and Updated, and Config if it is empty.
+// CreateInstance stores a new instance. It sets Created and Updated, and Config if that is empty.
 func (r *Registry) CreateInstance(i Instance) (*Instance, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +79,7 @@ func (r *Registry) CreateInstance(i Instance) (*Instance, error) {
 	return r.putInstance(i)
 }
 
-// UpdateInstance replaces an instance. Its Created stays the same.
+// UpdateInstance replaces an instance. It keeps the old Created and sets Updated.
 func (r *Registry) UpdateInstance(i Instance) (*Instance, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,7 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// insertBytes writes rows of an INT64 and a BYTES column, each in its own commit.
+// insertBytes inserts rows of an INT64 and a BYTES column, each row in a commit of its own. size is the number of bytes
+// in the BYTES column.
 func (b *bed) insertBytes(name string, rows, size int) {
 	b.t.Helper()
 	t := b.db.Catalog().Table(name)
@@ -33,8 +34,8 @@ func (b *bed) insertBytes(name string, rows, size int) {
 	}
 }
 
-// TestSchemaChangeOfLargeRows checks that rows which are together larger than a commit may be get their new columns and
-// index entries.
+// TestSchemaChangeOfLargeRows checks that a schema change can fill new columns and index entries of rows which together
+// are larger than a commit may be.
 func TestSchemaChangeOfLargeRows(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V BYTES(MAX)) PRIMARY KEY (K)")
 	const rows = 12
@@ -45,7 +46,7 @@ func TestSchemaChangeOfLargeRows(t *testing.T) {
 	}
 }
 
-// TestSchemaChangeProgress checks that the progress rises, and is 100 when the statement has taken effect.
+// TestSchemaChangeProgress checks that the reported percentage rises and is 100 when the statement has taken effect.
 func TestSchemaChangeProgress(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", rowsOf(20*table.ChunkRows)...); err != nil {
@@ -68,9 +69,9 @@ func TestSchemaChangeProgress(t *testing.T) {
 	}
 }
 
-// TestPartitionedDMLResumes runs a statement that fails half way again under its name, in the same and in another
-// process. It must change every row once and count them all. Once it is finished, it must change nothing when it is run
-// again, and return the same count.
+// TestPartitionedDMLResumes runs a partitioned DML statement that fails half way, and runs it again under its name in
+// the same process and in another one. The runs together must change every row once and count them all. After the
+// statement has succeeded, another run must change nothing and return the same count.
 func TestPartitionedDMLResumes(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	rows := rowsOf(3 * table.ChunkRows)
@@ -106,7 +107,7 @@ func TestPartitionedDMLResumes(t *testing.T) {
 	}
 }
 
-// hooked is a store that calls committed after each commit.
+// hooked is a store that calls committed after each synced commit.
 type hooked struct {
 	kv.Store
 	committed func()
@@ -125,7 +126,8 @@ func (b *hookedBatch) Commit() error {
 	return err
 }
 
-// TestRowDeletionResumes checks that a pass which ended half way goes on after its checkpoint when the server restarts.
+// TestRowDeletionResumes ends a pass over expired rows half way and restarts the server. The next pass must continue
+// after the checkpoint.
 func TestRowDeletionResumes(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64, Ts TIMESTAMP) PRIMARY KEY (K), ROW DELETION POLICY (OLDER_THAN(Ts, INTERVAL 1 DAY))")
 	stamp := value.OfTime(a.clock())
@@ -146,7 +148,7 @@ func TestRowDeletionResumes(t *testing.T) {
 	if left := a.count("SELECT FORMAT('%d/%t', COUNTIF(K = 5), COUNT(*) BETWEEN 1 AND 999) FROM T"); left != "0/true" {
 		t.Fatalf("the pass that was interrupted left %s", left)
 	}
-	// A row that expires before the pass's checkpoint waits for the next pass.
+	// A row that expires and whose key lies before the checkpoint must stay until the next pass.
 	a.fill("T", 1, func(int) []value.Value { return row(5) })
 	a.close()
 	a.open()

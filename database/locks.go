@@ -6,21 +6,22 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// A LockOwner runs a transaction. LockColumns lists the columns of a table or index that it has read, or written, so
-// far, each as Table.Column. It may be called at any time.
+// A LockOwner runs a transaction. LockColumns lists the columns of a table or index, target, that the transaction has
+// written so far, or read if written is false. Each is Table.Column. LockColumns may be called from any goroutine at
+// any time.
 type LockOwner interface {
 	LockColumns(target string, written bool) []string
 }
 
-// lockWaited counts a wait for a lock. Locks are on whole rows; statistics show the columns for which the locks were
-// taken.
+// lockWaited adds a wait for a lock to the statistics. Locks are on whole rows; the statistics show the columns for
+// which the locks were taken.
 func (d *Database) lockWaited(w *txn.LockWait) {
 	target, text := d.locate(w.Start, len(w.End) > 0)
 	d.Stats().LockWait(&stats.LockWait{Key: text, End: w.Began.Add(w.Waited), Wait: w.Waited, Requests: lockRequests(target, append(w.Held, w.Wanted))})
 }
 
 // lockRequests lists the first column of each party, then the second of each, and so on. Statistics keep only the first
-// few requests, which so show all parties.
+// few elements, and this order makes them include all parties.
 func lockRequests(target string, parties []txn.LockParty) (list []stats.LockRequest) {
 	columns := make([][]string, len(parties))
 	most := 0
@@ -38,8 +39,8 @@ func lockRequests(target string, parties []txn.LockParty) (list []stats.LockRequ
 	return list
 }
 
-// lockColumns lists the columns for which a party locks a row: the columns that it writes, or else those that it reads.
-// If it has named none, because it checks a parent or a foreign key, it locks the row's existence.
+// lockColumns lists the columns for which a party locks a row: those that it writes, or else those that it reads. If
+// there are none, because the party checks that a parent or a referenced row exists, it returns the column _exists.
 func lockColumns(target string, p txn.LockParty) []string {
 	if o, ok := p.Owner.(LockOwner); ok {
 		for _, written := range []bool{true, false} {
@@ -54,7 +55,7 @@ func lockColumns(target string, p txn.LockParty) []string {
 	return []string{target + "." + stats.Exists}
 }
 
-// LockText prints the key or range of a wait, as ROW_RANGE_START_KEY does.
+// LockText returns the text that ROW_RANGE_START_KEY shows for the key or range of a wait.
 func (d *Database) LockText(w *txn.LockWait) string {
 	_, text := d.locate(w.Start, len(w.End) > 0)
 	return text
@@ -70,7 +71,8 @@ func lockMode(m table.Lock) string {
 	return "ReaderShared"
 }
 
-// locate returns the name of the table or index of a key, or of the start of a range, and the key as text.
+// locate returns the name of the table or index that a key belongs to, and the text of the key. open says that the key
+// is the start of a range.
 func (d *Database) locate(key []byte, open bool) (name, text string) {
 	l, vals := table.Locate(d.Catalog(), key)
 	if l == nil {

@@ -50,7 +50,8 @@ func BenchmarkManyTables(b *testing.B) {
 	}
 }
 
-// residentMiB returns the memory of the process, on systems that tell it.
+// residentMiB returns the memory of the process in MiB. It skips the benchmark on systems that do not have
+// /proc/self/status.
 func residentMiB(b *testing.B) float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Names of resources. Unlike in the service, an id may be a single letter, for examples and tests.
-// https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.admin.database.v1.
+// Forms of the names of resources:
+// https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.admin.database.v1. Unlike in the service, an id
+// may be a single letter, for examples and tests.
 var (
 	projectName  = regexp.MustCompile(`^projects/[^/]+$`)
 	instanceName = regexp.MustCompile(`^projects/[^/]+/instances/[a-z](?:[-a-z0-9]{0,62}[a-z0-9])?$`)

@@ -11,23 +11,24 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// operationLife is how long clients can get an operation that has ended, as on the service:
+// operationLife is how long after its end clients can get an operation. The service has the same time:
 // https://cloud.google.com/spanner/docs/manage-and-observe-long-running-operations.
 const operationLife = 7 * 24 * time.Hour
 
 // Operation is a long-running operation. It is stored when it begins, so that the next process can resume it, and again
-// when it ends. Clients can get it until operationLife after its end. It is deleted with its instance or database.
+// when it ends. It is deleted operationLife after its end, or with its instance or database.
 type Operation struct {
 	Name    string // <resource>/operations/<id>
-	Request []byte // the request that began it, if the next process can resume it
+	Request []byte // the request that began the operation, if the next process can resume it
 	Started time.Time
-	Ended   time.Time // zero while it runs
-	// Cancelled says that a client has cancelled it while it ran: the next process does not resume it.
+	Ended   time.Time // zero while the operation runs
+	// Cancelled says that a client cancelled the operation while it ran, so that the next process does not resume it.
 	Cancelled bool   `json:",omitempty"`
-	Proto     []byte // the answer of the server to a client that asks; while it runs, the answer from its beginning
+	Proto     []byte // the answer to a client that asks for the operation; while it runs, the one at its beginning
 }
 
-// PutOperation stores an operation, durably. If the operation has ended, it deletes the records of its statements.
+// PutOperation stores an operation durably. If the operation has ended, it also deletes the records that
+// schemachange.Applied reads.
 func (r *Registry) PutOperation(o Operation) error {
 	b := meta.NewBatch(r.store)
 	defer b.Close()
@@ -45,12 +46,14 @@ func (r *Registry) PutOperation(o Operation) error {
 	return nil
 }
 
-// Applied returns the times at which the statements of a running operation took effect, as far as it has come.
+// Applied returns the times at which the statements of a running operation took effect, in order, for those statements
+// that have.
 func (r *Registry) Applied(o *Operation) ([]time.Time, error) {
 	return schemachange.Applied(r.store, o.Name, o.Started)
 }
 
-// resumes reports whether the operation of a name that began at a time will go on with its schema change.
+// resumes reports whether the next process will resume the schema change of an operation. began is when the operation
+// began.
 func (r *Registry) resumes(name string, began time.Time) (bool, error) {
 	o, err := r.Operation(name)
 	return o != nil && o.Ended.IsZero() && !o.Cancelled && o.Started.Equal(began), err
@@ -70,8 +73,8 @@ func (r *Registry) Operation(name string) (*Operation, error) {
 	return readOperation(it)
 }
 
-// Operations iterates over the stored operations whose names begin with prefix and come after after, by name. It ends
-// after an error.
+// Operations iterates, by name, over the stored operations whose names begin with prefix and are greater than after. It
+// ends after it has returned an error.
 func (r *Registry) Operations(prefix, after string) iter.Seq2[*Operation, error] {
 	return func(yield func(*Operation, error) bool) {
 		lower, upper := meta.Range(meta.Operation + prefix)
@@ -109,7 +112,7 @@ func readOperation(it kv.Iterator) (*Operation, error) {
 	return o, nil
 }
 
-// ForgetOperations deletes operations. It ignores names of no operation.
+// ForgetOperations deletes operations durably. It ignores names that no operation has.
 func (r *Registry) ForgetOperations(names ...string) error {
 	if len(names) == 0 {
 		return nil

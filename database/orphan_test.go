@@ -17,7 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// atEverySync runs work on a new bed, and calls check with the files that a machine would have if it died at each sync.
+// atEverySync runs work on a new bed. For each sync of a file it calls check with the files as they would be if the
+// machine crashed at that sync.
 func atEverySync(t *testing.T, work func(b *bed), check func(fs *vfs.MemFS)) {
 	t.Helper()
 	mem := vfs.NewCrashableMem()
@@ -48,8 +49,8 @@ func atEverySync(t *testing.T, work func(b *bed), check func(fs *vfs.MemFS)) {
 	}
 }
 
-// TestOrphans checks that a creation or a drop of a database, interrupted at any moment, leaves a complete database or
-// nothing.
+// TestOrphans interrupts the creation and the drop of a database at each sync. Afterwards there must be a complete
+// database, or no data of it at all.
 func TestOrphans(t *testing.T) {
 	whole, none := 0, 0
 	atEverySync(t, func(b *bed) {
@@ -64,7 +65,7 @@ func TestOrphans(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantCode(t, b.db.SetDropProtection(true), codes.NotFound)
-		wantCode(t, b.insert("T", rowsOf(20)...), codes.NotFound) // as for a transaction that was open during the drop
+		wantCode(t, b.insert("T", rowsOf(20)...), codes.NotFound) // like a commit of a transaction begun before
 	}, func(fs *vfs.MemFS) {
 		b := open(t, fs)
 		defer b.shut(b.store)
@@ -90,7 +91,7 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// TestDropRefused checks that a database which the store refuses to drop keeps all of its data, and goes on.
+// TestDropRefused makes the store refuse to drop a database. The database must keep all of its data and stay usable.
 func TestDropRefused(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	store := &disktest.Refusing{Store: a.store}

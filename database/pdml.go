@@ -21,21 +21,21 @@ import (
 type PartitionedDML struct {
 	Statement *prepare.Statement
 	Params    []value.Value
-	Session   string         // name of the session, shown with the progress
-	Tracker   *split.Tracker // records the splits that it reads and writes
+	Session   string         // name of the session, shown with the progress of the statement
+	Tracker   *split.Tracker // records the splits that the statement reads and writes
 	Excluded  bool           // change streams that allow the exclusion do not record its changes
-	// Job names the execution uniquely in the database. If a statement fails, or the server stops, a run under the same
-	// name skips the rows that are done. A run under the name of an execution that succeeded changes nothing and
-	// returns the same result. The checkpoint is kept for checkpointLife. If Job is empty, each run begins with the
-	// first row.
+	// Job is a name of the execution that is unique in the database. If the statement fails, or the server stops, a run
+	// with the same Job skips the rows that are done. After the statement has succeeded, a run with the same Job
+	// changes nothing and returns the same result. Both work for checkpointLife. If Job is empty, each run begins with
+	// the first row.
 	Job string
 }
 
-// Changed holds what a partitioned DML statement has changed, and what that cost.
+// Changed holds what a partitioned DML statement has changed, and its costs.
 type Changed struct {
 	Rows                      int64
 	RowsScanned, BytesWritten int64
-	MemoryPeak                int64 // in bytes, of the chunk that took most
+	MemoryPeak                int64 // bytes, of the chunk that needed most memory
 	Commits                   int64
 }
 
@@ -50,13 +50,13 @@ func (c *Changed) add(o Changed) {
 const (
 	// dmlJobs is the prefix of the names of jobs that run partitioned DML.
 	dmlJobs = "dml/"
-	// retryPartitioned is how long a client should wait before it runs a statement again whose table or index was
-	// dropped. A new run plans it anew.
+	// retryPartitioned is how long a client should wait before it retries a statement whose table or index was dropped.
+	// The retry plans the statement again.
 	retryPartitioned = time.Millisecond
 )
 
-// ResumesPartitionedDML reports whether a partitioned DML statement that began at a time can still be resumed: its
-// checkpoint, which is not older, is kept.
+// ResumesPartitionedDML reports whether a partitioned DML statement that began at a time can still be resumed. It can
+// while its checkpoint is kept, and that is not older than the statement.
 func (d *Database) ResumesPartitionedDML(began time.Time) bool {
 	return d.registry.cfg.Clock().Sub(began) < checkpointLife
 }
@@ -84,14 +84,14 @@ type dmlRun struct {
 	db       *Database
 	state    dmlState
 	progress *live.PartitionedDML
-	// partitions and complete count chunks, as the progress shows them; partitions is an estimate until all chunks are
-	// complete.
+	// partitions and complete are the numbers of all chunks and of complete chunks, as the progress shows them.
+	// partitions is an estimate until all chunks are complete.
 	partitions, complete int64
-	shown                int64 // rows that progress was told of
+	shown                int64 // changed rows that were reported to progress
 }
 
-// dmlState is stored with the checkpoint: the counts so far, and the table or index whose keys the checkpoint is one
-// of.
+// dmlState is stored in the checkpoint: the counts so far, and the ID of the table or index that is scanned, to which
+// the key in the checkpoint belongs.
 type dmlState struct {
 	Changed
 	Object schema.TableID
@@ -100,7 +100,8 @@ type dmlState struct {
 // errGone says that a partitioned DML statement would scan another table or index than when it began.
 var errGone = errors.New("partitioned DML has lost its table")
 
-// find finds the next chunk of the table or index that the statement scans. A statement without a scan is one chunk.
+// find finds the next chunk of the table or index that the statement scans. A statement without a scan has a single
+// chunk.
 func (r *dmlRun) find(ctx context.Context, view table.View, after []byte, limits table.Limits) (table.Chunk, error) {
 	s := r.Statement.Plan.Driving()
 	if s == nil {
@@ -144,8 +145,8 @@ func (r *dmlRun) advance([]byte) {
 	r.shown = r.state.Rows
 }
 
-// renew prepares the statement again for the newest schema version, since the statement may run for longer than a
-// version is kept. It fails if the statement would scan another table or index.
+// renew prepares the statement again for the newest schema version, since the statement may run for longer than its
+// version is kept. It fails if the statement would scan another table or index than before.
 func (d *Database) renew(ctx context.Context, s *prepare.Statement) (*prepare.Statement, error) {
 	now, err := s.In(ctx, d.schema.Newest().Preparer)
 	if err != nil || now == s {
@@ -171,7 +172,7 @@ func layoutOf(s *plan.Scan) *table.Layout {
 	return table.TableLayout(s.Table)
 }
 
-// idOf returns the number of the table or index that a scan reads; 0 if there is no scan.
+// idOf returns the ID of the table or index that a scan reads; 0 if there is no scan.
 func idOf(s *plan.Scan) schema.TableID {
 	if s == nil {
 		return 0
@@ -179,7 +180,7 @@ func idOf(s *plan.Scan) schema.TableID {
 	return layoutOf(s).ID()
 }
 
-// drain reads a result to its end, closes it, and returns the changes of the statement.
+// drain reads a result to its end, closes it, and returns what the statement has changed.
 func drain(rows exec.Rows) (Changed, error) {
 	for {
 		more, err := rows.Next()

@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// partitionedDML prepares a statement like a partitioned DML request does.
+// partitionedDML prepares a statement with the option that a partitioned DML request uses.
 func (b *bed) partitionedDML(sql string) *prepare.Statement {
 	b.t.Helper()
 	s, err := b.db.Prepare(context.Background(), b.db.Catalog(), sql, nil, prepare.Options{Batch: true})
@@ -32,8 +32,8 @@ func hundred() (rows [][2]int64) {
 	return rows
 }
 
-// TestPartitionedDMLChangesOnce checks that the statement does not change a row twice which it has moved forward in an
-// index.
+// TestPartitionedDMLChangesOnce runs statements that move rows forward in the index that they scan. No row may be
+// changed twice.
 func TestPartitionedDMLChangesOnce(t *testing.T) {
 	for _, sql := range []string{
 		"UPDATE T SET V = V + 1 WHERE V > 0",
@@ -58,8 +58,8 @@ func TestPartitionedDMLChangesOnce(t *testing.T) {
 	}
 }
 
-// TestPartitionedDMLOutlivesSchema checks that a statement which was prepared before a schema change runs by the new
-// schema.
+// TestPartitionedDMLOutlivesSchema prepares a statement, changes the schema, and runs the statement. It must obey the
+// new schema.
 func TestPartitionedDMLOutlivesSchema(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE INDEX Old ON T(K, V)")
 	if err := b.insert("T", hundred()...); err != nil {

@@ -19,8 +19,8 @@ func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, p
 	return v.Preparer.Statement(ctx, sql, params, opts)
 }
 
-// Projection resolves the table, index and columns that a READ names in a schema version. index is "" for a read of the
-// table itself.
+// Projection resolves the table, index and columns that a READ names, in schema version c. index is "" for a read of
+// the table itself.
 func (d *Database) Projection(c *schema.Catalog, tableName, index string, columns []string) (*prepare.Projection, error) {
 	v, err := d.schema.Version(c)
 	if err != nil {
@@ -29,7 +29,7 @@ func (d *Database) Projection(c *schema.Catalog, tableName, index string, column
 	return v.Preparer.Projection(tableName, index, columns)
 }
 
-// Tables returns the descriptors with which rows of a catalog's tables are written.
+// Tables returns the descriptors by which rows of a catalog's tables are written.
 func (d *Database) Tables(c *schema.Catalog) (*table.Descriptors, error) {
 	v, err := d.schema.Version(c)
 	if err != nil {
@@ -38,7 +38,7 @@ func (d *Database) Tables(c *schema.Catalog) (*table.Descriptors, error) {
 	return v.Preparer.Tables(), nil
 }
 
-// mutations returns what m shares with other mutations of the same table, columns and kind.
+// mutations returns the prepare.Mutations of m: what all mutations of the same table, columns and kind share.
 func (d *Database) mutations(c *schema.Catalog, m *table.Mutation) *prepare.Mutations {
 	v, err := d.schema.Version(c)
 	if err != nil {
@@ -47,8 +47,8 @@ func (d *Database) mutations(c *schema.Catalog, m *table.Mutation) *prepare.Muta
 	return v.Preparer.Mutations(m)
 }
 
-// ReadColumns opens a read of all rows from a columnar copy. It returns no rows if there is no copy, or if reading rows
-// is cheaper. It takes no locks.
+// ReadColumns opens a read of all rows from a columnar copy. It returns nil if there is no copy, or if reading from the
+// table is cheaper. It takes no locks.
 func (d *Database) ReadColumns(ctx context.Context, read table.Read, view table.View) (exec.Rows, error) {
 	return prepare.ReadColumns(ctx, d.columns, read, view)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// withTypes returns a set of one file that defines messages p.A and p.B, each with the field x.
+// withTypes returns a serialized FileDescriptorSet that defines messages p.A and p.B, each with an INT64 field x.
 func withTypes(t *testing.T) []byte {
 	f := &descriptorpb.FileDescriptorProto{Name: proto.String("p.proto"), Package: proto.String("p")}
 	for _, name := range []string{"A", "B"} {
@@ -65,8 +65,8 @@ func TestTypesOfDefinitions(t *testing.T) {
 	}
 }
 
-// TestRedefinedTypes checks that a type cannot be redefined where stored values were computed with the old definition,
-// or where existing rows would break a CHECK.
+// TestRedefinedTypes checks that a redefinition of a type is refused if stored values were computed with the old
+// definition, or if existing rows would break a CHECK.
 func TestRedefinedTypes(t *testing.T) {
 	with := func(change func(f *descriptorpb.FieldDescriptorProto)) []byte {
 		var set descriptorpb.FileDescriptorSet
@@ -106,8 +106,8 @@ func TestRedefinedTypes(t *testing.T) {
 	}
 }
 
-// withColor returns a set of one file that defines the enumeration p.Color with some numbers, and the message p.M with
-// the field color.
+// withColor returns a serialized FileDescriptorSet that defines the enumeration p.Color with the given names and
+// numbers, and the message p.M with a field color.
 func withColor(t *testing.T, values map[string]int32) []byte {
 	color := &descriptorpb.EnumDescriptorProto{Name: proto.String("Color")}
 	for name, number := range values {
@@ -126,9 +126,9 @@ func withColor(t *testing.T, values map[string]int32) []byte {
 	return data
 }
 
-// TestNumberGetsName gives an enumeration a name for a number that is already stored, by itself or in messages. The
-// change must be refused if the name would be stored in the place of the number. Otherwise all reads must show the
-// name.
+// TestNumberGetsName gives a name to a number of an enumeration that is stored already, by itself or in messages. The
+// change must be refused if a stored value was computed from the number and would now be computed from the name.
+// Otherwise all reads must show the name.
 func TestNumberGetsName(t *testing.T) {
 	few, more := map[string]int32{"NONE": 0, "RED": 1, "GREEN": 2}, map[string]int32{"NONE": 0, "RED": 1, "GREEN": 2, "BLUE": 7}
 	const text, number = "CAST(M.color AS STRING)", "CAST(SAFE_CAST(V AS p.Color) AS STRING)"
@@ -184,8 +184,8 @@ func TestNumberGetsName(t *testing.T) {
 	}
 }
 
-// TestNumbersAndChecks changes types in a way that depends on values of columns and on constraints. The change must
-// check both, and succeed if all hold.
+// TestNumbersAndChecks redefines an enumeration, which is allowed only if certain column values do not exist and a
+// CHECK still holds. The change must test both, and succeed if both conditions hold.
 func TestNumbersAndChecks(t *testing.T) {
 	for _, test := range []struct {
 		a, b int64 // numbers in columns of two tables

@@ -86,7 +86,8 @@ var ofTable = map[string]string{
 	"jdbc-imported-keys": "UPPER(FKTABLE_NAME) LIKE 'TABLE8' AND", "django-constraints": "tc.table_name = 'Table7' AND", "django-key-columns": "tc.table_name = 'Table8' AND",
 }
 
-// BenchmarkReflection reports the CPU time of each query of reflections in a database of 5,000 tables with 20 columns, for one table and for all. Run it with -benchtime 1x.
+// BenchmarkReflection reports the CPU time of each query of reflections in a database of 5,000 tables with 20 columns,
+// for one table and for all. Run it with -benchtime 1x.
 func BenchmarkReflection(b *testing.B) {
 	for b.Loop() {
 		bed := create(b, append(tableStatements(0, schema.MaxTables), "CREATE INDEX ByColumn7 ON Table7(Column7)", "CREATE INDEX ByColumn8 ON Table8(Column8)")...)

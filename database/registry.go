@@ -35,20 +35,20 @@ import (
 type Config struct {
 	Clock func() time.Time
 	Log   *slog.Logger
-	// NoStatistics turns the statistics of SPANNER_SYS off.
+	// NoStatistics turns off the statistics of SPANNER_SYS.
 	NoStatistics bool
-	// Spill holds the rows of statements that need more memory than they may take. If it is nil, such statements fail.
+	// Spill stores rows of statements that need more memory than they may use. If it is nil, such statements fail.
 	Spill *spill.Dir
-	// Memory is charged the memory of analyzing heavy statements; nil counts nothing.
+	// Memory is charged for the memory of analyzing heavy statements; nil counts nothing.
 	Memory *memory.Budget
-	// Kept is charged the memory that outlives a request: prepared statements and sessions; nil counts nothing.
+	// Kept is charged for memory that outlives a request: prepared statements and sessions; nil counts nothing.
 	Kept *memory.Budget
 }
 
 // Registry holds every instance and database of one store.
 //
-// Every request looks up a database, so look-ups take no lock. mu serialises changes, which are durable before they
-// take effect. mu is not held while anything waits for long work.
+// Every request looks up a database, so this look-up takes no lock. mu serialises changes of instances and databases; a
+// change is durable before requests see it. A goroutine that waits for long work does not hold mu meanwhile.
 type Registry struct {
 	store       kv.Store
 	versions    *mvcc.Store
@@ -60,11 +60,11 @@ type Registry struct {
 
 	mu        sync.Mutex
 	instances map[string]*Instance
-	creating  map[string]bool     // names of databases that are being made, see Creation
+	creating  map[string]bool     // names of databases that are being made: see Creation
 	dropping  map[string]*Dropped // databases that are being erased, by name
 	nextSpace mvcc.Space
-	databases atomic.Pointer[map[string]*Database] // by name; replaced, never changed
-	running   context.Context                      // the context of background work; ends with Close
+	databases atomic.Pointer[map[string]*Database] // by name; the map is replaced, never changed
+	running   context.Context                      // context of background work; Close ends it
 	closing   context.CancelFunc
 	tasks     sync.WaitGroup
 	deleting  background.Token // held while expired rows of a database are deleted
@@ -156,7 +156,7 @@ func (r *Registry) load(databases map[string]*Database) error {
 	})
 }
 
-// CPU returns the account of the process's CPU time, which measures background work by task.
+// CPU returns the account of the process's CPU time. It measures each task of background work separately.
 func (r *Registry) CPU() *cpu.Account { return r.account }
 
 // AllDatabases lists the databases of all instances, in no order.
@@ -164,7 +164,7 @@ func (r *Registry) AllDatabases() []*Database {
 	return slices.Collect(maps.Values(*r.databases.Load()))
 }
 
-// Names of tasks in the background, as metrics show them.
+// Names of background tasks, as metrics show them.
 const (
 	taskCollection   = "version_collection"
 	taskCopies       = "columnar_policy"
@@ -174,8 +174,8 @@ const (
 	taskStatistics   = "statistics"
 )
 
-// KeepSessions charges n bytes for sessions. It fails with RESOURCE_EXHAUSTED if sessions have taken all the memory
-// that they may.
+// KeepSessions charges n bytes for new sessions. multiplexed says whether they are multiplexed ones. It fails with
+// RESOURCE_EXHAUSTED if the sessions would exceed their share of the memory.
 func (r *Registry) KeepSessions(n int64, multiplexed bool) error {
 	return r.cacheBudget.KeepSessions(n, multiplexed)
 }
@@ -183,7 +183,7 @@ func (r *Registry) KeepSessions(n int64, multiplexed bool) error {
 // FreeSessions gives back n bytes that KeepSessions has charged.
 func (r *Registry) FreeSessions(n int64) { r.cacheBudget.FreeSessions(n) }
 
-// Kept returns the memory that prepared statements and sessions take, and its limit.
+// Kept returns the bytes that prepared statements and sessions use, and the limit of these bytes.
 func (r *Registry) Kept() memory.Usage {
 	if r.cfg.Kept == nil {
 		return memory.Usage{}
@@ -246,8 +246,8 @@ func (r *Registry) databasesOf(instance string) []*Database {
 	return list
 }
 
-// erase adds to a batch the deletion of all stored data of a key space's database, except its own record and its
-// operations. Reads that are still under way then fail with gone.
+// erase adds to batch b the deletion of all stored data of the database in a key space, except its record and its
+// operations. Reads that are still running then fail with the error gone.
 func (r *Registry) erase(b kv.Batch, space mvcc.Space, gone error) error {
 	for _, kind := range []string{meta.Schema, meta.Table, meta.Counter, meta.SplitPoint, meta.Session} {
 		if err := b.DeleteRange(meta.Range(meta.OfSpace(kind, space))); err != nil {
@@ -261,7 +261,7 @@ func (r *Registry) erase(b kv.Batch, space mvcc.Space, gone error) error {
 }
 
 // eraseOrphans erases the key spaces of dropped databases. If the store refuses writes at the moment, a later start
-// does it.
+// erases them.
 func (r *Registry) eraseOrphans() error {
 	b := meta.NewBatch(r.store)
 	defer b.Close()

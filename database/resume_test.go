@@ -17,11 +17,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// operated is a database whose schema an operation changes, in several processes one after the other.
+// operated is a database whose schema an operation changes. The operation may run in several processes, one after the
+// other.
 type operated struct {
 	*bed
 	files *vfs.MemFS
-	now   atomic.Int64 // offset of the clock in microseconds
+	now   atomic.Int64 // offset of the clock from the real time, in microseconds
 	lag   time.Duration
 	op    schemachange.Operation
 }
@@ -57,7 +58,7 @@ func (o *operated) start(t *testing.T) {
 	o.bed = openAt(t, o.files, func() time.Time { return time.Now().Add(time.Duration(o.now.Add(int64(o.lag)))) }, nil)
 }
 
-// restart opens the files that a process has left.
+// restart closes the process and opens the files in left, which it has left.
 func (o *operated) restart(left *vfs.MemFS) {
 	o.t.Helper()
 	t := o.t.(*testing.T)
@@ -70,8 +71,8 @@ func (o *operated) restart(left *vfs.MemFS) {
 	}
 }
 
-// change runs statements, and returns how often they reported progress. After some reports it calls happens; then the
-// context ends, as if the process did.
+// change runs statements as the operation, and returns how often they reported progress. After report number after, it
+// calls happens and then ends the context, as if the process ended.
 func (o *operated) change(statements []string, after int, happens func()) (reports int, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -90,11 +91,11 @@ func (o *operated) change(statements []string, after int, happens func()) (repor
 	return reports, err
 }
 
-// resumable holds schema changes of all kinds that work on rows.
+// resumable holds schema changes of all kinds that do work on rows.
 var resumable = map[string]struct {
 	sql     string
 	reports int           // number of progress reports in all
-	lag     time.Duration // by which each reading of the clock advances it
+	lag     time.Duration // by how much each reading of the clock advances it
 }{
 	"index":        {"CREATE INDEX ByV ON T(V)", 7, 0},
 	"unique index": {"CREATE UNIQUE INDEX ByV ON T(V)", 14, 0},
@@ -105,12 +106,12 @@ var resumable = map[string]struct {
 	"not null":     {"ALTER TABLE T ALTER COLUMN V INT64 NOT NULL", 7, checkpointLag},
 }
 
-// checkpointLag makes every chunk of a validation last long enough for a checkpoint.
+// checkpointLag is the lag by which each chunk of a validation takes long enough for a checkpoint.
 const checkpointLag = time.Second
 
 // TestInterruptedChange interrupts an operation's schema change by a crash or by the end of the server. The next
-// process must go on where it was: its progress does not begin again, and the versions that it has published stay, with
-// their timestamps.
+// process must continue where it was: its progress must not begin again, and the schema versions that it has published
+// must stay, with their timestamps.
 func TestInterruptedChange(t *testing.T) {
 	for name, c := range resumable {
 		for _, end := range []string{"crash", "stop"} {
@@ -155,8 +156,9 @@ func TestInterruptedChange(t *testing.T) {
 	}
 }
 
-// TestCancelledBehindAnother cancels the operation of an interrupted change while another change runs. The cancellation
-// must not wait for the other change. The interrupted one must be undone once the other one unlocks the schema.
+// TestCancelledBehindAnother cancels the operation of an interrupted change while another change holds the schema's
+// token. The cancellation must not wait for the other change. The interrupted change must be undone once the other one
+// has released the token.
 func TestCancelledBehindAnother(t *testing.T) {
 	o := newOperated(t)
 	sql := []string{resumable["index"].sql}
@@ -209,9 +211,9 @@ func (o *operated) complete(sql string) {
 	}
 }
 
-// TestUnreadEntriesGo checks that the entries of an index whose creation is undone are deleted at once if no read at
-// any timestamp may use them: when the creation is cancelled, finds a row that breaks its rule, or is abandoned by the
-// next process. The entries of an index that has served reads stay for as long as such reads are possible.
+// TestUnreadEntriesGo undoes the creation of an index: it is cancelled, finds a row that breaks its rule, or is
+// abandoned by the next process. The index entries must be deleted at once if no read at any timestamp may use them. If
+// reads have used the index, the entries must stay for as long as such reads are possible.
 func TestUnreadEntriesGo(t *testing.T) {
 	cancelled := func(o *operated) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -261,7 +263,7 @@ func TestUnreadEntriesGo(t *testing.T) {
 	}
 }
 
-// entries counts the stored entries of indexes that no longer exist.
+// entries returns the number of stored entries of indexes that no longer exist.
 func (o *operated) entries() (n int) {
 	o.t.Helper()
 	for _, v := range o.db.schema.Versions() {

@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestDropMakesRoom checks that the disk space of a dropped database is freed, and the space of a dropped table once
-// the versions that have it are collected, even if nothing is written afterwards.
+// TestDropMakesRoom checks that the disk space of a dropped database is freed, and that of a dropped table once the
+// schema versions with the table are collected. No later write must be needed for this.
 func TestDropMakesRoom(t *testing.T) {
 	const ddl = "CREATE TABLE T (K INT64, V BYTES(MAX)) PRIMARY KEY (K)"
 	a := newAged(t, ddl)

@@ -32,7 +32,7 @@ type aged struct {
 	t     *testing.T
 	store kv.Store
 	now   atomic.Int64 // in microseconds
-	lag   atomic.Int64 // microseconds by which each reading of the clock advances it, as on a machine that is busy with other things
+	lag   atomic.Int64 // microseconds by which each reading of the clock advances it, as if the machine were busy
 	*Registry
 	db  *Database
 	txs map[string]*txn.Tx
@@ -59,7 +59,7 @@ func newAged(t *testing.T, statements ...string) *aged {
 	return a
 }
 
-// reopenOn closes the registry and opens it on another store, which has the same rows.
+// reopenOn closes the registry and opens it on another store, which must have the same data.
 func (a *aged) reopenOn(store kv.Store) {
 	a.t.Helper()
 	a.close()
@@ -77,7 +77,7 @@ func (a *aged) open() {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	_ = r.deleting.Acquire(context.Background()) // only the test makes passes, however long it takes
+	_ = r.deleting.Acquire(context.Background()) // so that only the test makes passes
 	a.Registry = r
 }
 
@@ -169,7 +169,7 @@ func (a *aged) execute(w table.Writer, sql string) error {
 	if err != nil {
 		return err
 	}
-	params := make([]value.Value, len(s.Plan.Params)) // for the literals, if a similar statement came before
+	params := make([]value.Value, len(s.Plan.Params)) // for the literals, if a similar statement was prepared before
 	for i := range params {
 		params[i], _ = s.Literal(i)
 	}
@@ -241,7 +241,7 @@ func (a *aged) progress() string {
 	return out.String()
 }
 
-// fill writes rows of INT64 columns and a timestamp, in commits of a thousand.
+// fill inserts rows, in commits of table.ChunkRows each. row returns the values of row i.
 func (a *aged) fill(name string, rows int, row func(i int) []value.Value) {
 	a.t.Helper()
 	t := a.db.Catalog().Table(name)
@@ -269,8 +269,9 @@ func (a *aged) count(sql string) string {
 	return strings.TrimSpace(out)
 }
 
-// TestRowDeletionTooLarge checks that a row whose children are too many for one transaction stays and is counted, while
-// its neighbours are deleted. Once its children have expired themselves, it is deleted, too.
+// TestRowDeletionTooLarge makes a row expire that has too many children for one transaction. The row must stay and be
+// counted as undeletable, while its neighbours are deleted. Once its children have expired and are deleted, the row
+// must be deleted, too.
 func TestRowDeletionTooLarge(t *testing.T) {
 	a := newAged(t,
 		"CREATE TABLE Parents (Id INT64, Ts TIMESTAMP) PRIMARY KEY (Id), ROW DELETION POLICY (OLDER_THAN(Ts, INTERVAL 1 DAY))",
@@ -304,8 +305,8 @@ func TestRowDeletionTooLarge(t *testing.T) {
 	}
 }
 
-// TestRowDeletionBesideTransactions runs passes while users read and refresh expired rows, each user in transactions of
-// its own. No transaction may be aborted, and no refreshed row deleted.
+// TestRowDeletionBesideTransactions runs passes while users read expired rows and set their timestamps anew, each user
+// in transactions of its own. No user's transaction may be aborted, and no row with a new timestamp may be deleted.
 func TestRowDeletionBesideTransactions(t *testing.T) {
 	a := newAged(t,
 		"CREATE TABLE T (K INT64, N INT64, Ts TIMESTAMP) PRIMARY KEY (K), ROW DELETION POLICY (OLDER_THAN(Ts, INTERVAL 1 DAY))",
@@ -350,7 +351,8 @@ func TestRowDeletionBesideTransactions(t *testing.T) {
 	t.Logf("%d of %d rows were refreshed in time", want, rows)
 }
 
-// refresh reads a row and sets its timestamp, in one transaction without retries; ok is false if the row is gone.
+// refresh reads a row and sets its timestamp, in one transaction without retries. ok is false if the row does not
+// exist.
 func (a *aged) refresh(t *schema.Table, k int64, stamp value.Value) (ok bool, err error) {
 	ctx := context.Background()
 	tx := a.db.Transactions().Begin(txn.Options{})
@@ -398,7 +400,7 @@ func TestRowDeletionEnds(t *testing.T) {
 	a.nothingLeft()
 }
 
-// nothingLeft fails the test if the store still holds anything of the dropped database.
+// nothingLeft fails the test if the store has any data of the dropped database.
 func (a *aged) nothingLeft() {
 	a.t.Helper()
 	it, err := a.store.NewIter(nil, nil)

@@ -18,11 +18,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// besideChanges is the number of schema changes that run beside random transactions.
+// besideChanges is the number of schema changes that run while random transactions run.
 const besideChanges = 60
 
-// changesBeside are schema changes, and statementsBeside the statements of transactions that run beside them: $T is a
-// table, $C a column, $N a number.
+// changesBeside are the schema changes of TestTransactionsBesideSchemaChanges, and statementsBeside the statements of
+// the transactions that run at the same time. $T is a table, $C a column, $N a number.
 var (
 	changesBeside = []string{
 		"CREATE INDEX $TBy$C ON $T($C)", "DROP INDEX $TBy$C", "CREATE UNIQUE INDEX $TOnce$C ON $T($C, K)", "DROP INDEX $TOnce$C",
@@ -48,9 +48,9 @@ var broken = []string{
 	"SELECT COUNT(*) FROM $T WHERE D IS NULL", "SELECT COUNT(*) FROM $T WHERE G IS DISTINCT FROM X + Y",
 }
 
-// TestTransactionsBesideSchemaChanges runs transactions beside random schema changes. Indexes must match their tables,
-// new columns must have their values, constraints must hold, and the reads of a transaction must still be true when it
-// commits.
+// TestTransactionsBesideSchemaChanges runs transactions and random schema changes at the same time. Indexes must match
+// their tables, new columns must have their values, and constraints must hold. What a transaction has read must still
+// be true when it commits.
 func TestTransactionsBesideSchemaChanges(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -123,8 +123,8 @@ func (b *bed) unbroken(after string) {
 	}
 }
 
-// randomTransaction runs a few statements, each with the newest catalog. Before it commits it repeats the queries that
-// came before the first write.
+// randomTransaction runs a few statements, each with the newest catalog. If it has written nothing, it repeats its
+// queries before it commits; they must return the same.
 func (b *bed) randomTransaction(rng *rand.Rand) error {
 	tx := b.db.Transactions().Begin(txn.Options{ReadLock: txn.ReadLock(rng.IntN(3))})
 	defer tx.Rollback()

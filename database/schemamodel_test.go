@@ -27,17 +27,18 @@ import (
 )
 
 const (
-	// modelSeeds is the number of runs, each of modelSteps schema changes; CROWFOOT_TEST_SCHEMA_SEEDS=FROM-TO runs
-	// others.
+	// modelSeeds is the number of runs, each with its own seed and modelSteps schema changes.
+	// CROWFOOT_TEST_SCHEMA_SEEDS=FROM-TO runs the seeds from FROM up to, not including, TO instead.
 	modelSeeds = 4
 	modelSteps = 40
-	// modelFiller is the number of extra rows in the first table, which make its back-fills take several steps.
+	// modelFiller is the number of extra rows in the first table, so that filling an index or a column takes several
+	// steps.
 	modelFiller = 1200
 )
 
-// TestSchemaModel runs random schema changes. In the middle of their steps come random transactions, crashes and
+// TestSchemaModel runs random schema changes. In the middle of a schema change it runs random transactions, crashes and
 // cancellations. A model knows which rows must be visible, with which values, and which constraints hold. A run is one
-// goroutine whose choices depend only on the seed. The events in the middle of a change happen where the change reports
+// goroutine whose choices depend only on the seed: the events in the middle of a change happen where the change reports
 // progress, and before each batch of an index build. So the same seed repeats a failure.
 func TestSchemaModel(t *testing.T) {
 	from, to := uint64(0), uint64(modelSeeds)
@@ -80,10 +81,10 @@ type schemaWorld struct {
 	store *betweenStore
 	model *schemaModel
 
-	pending  *schemaStep // the schema change that runs
-	violated bool        // at some time since it began, the rows have not met its conditions
-	after    *vfs.MemFS  // the files that a crash in the middle of it has left; nil if there was none
-	// deleted says that its operation was deleted before the crash, cancelling that the operation was cancelled.
+	pending  *schemaStep // the schema change that is running; nil if none
+	violated bool        // since pending began, some row has broken its conditions at some time
+	after    *vfs.MemFS  // the files that a crash in the middle of pending has left; nil if there was none
+	// deleted says that pending's operation was deleted before the crash, cancelling that the operation was cancelled.
 	deleted, cancelling bool
 	open                []openWrite
 	past                []pastRead
@@ -105,7 +106,8 @@ type pastRead struct {
 	want []string
 }
 
-// betweenStore is a store that calls between before it commits a batch without a sync.
+// betweenStore is a store that calls between before each commit without a sync. Such commits are the batches of an
+// index build.
 type betweenStore struct {
 	kv.Store
 	between func()
@@ -166,7 +168,7 @@ func (w *schemaWorld) start(files *vfs.MemFS) {
 	w.t.Cleanup(func() { b.shut(disk) })
 }
 
-// reopen opens the files that the process has left behind.
+// reopen ends the process and opens the store on files, which it has left.
 func (w *schemaWorld) reopen(files *vfs.MemFS) {
 	w.t.Helper()
 	for _, o := range w.open {
@@ -181,7 +183,7 @@ func (w *schemaWorld) reopen(files *vfs.MemFS) {
 	}
 }
 
-// step runs some transactions and one schema change, and checks everything.
+// step runs some transactions and one schema change, and compares the database with the model.
 func (w *schemaWorld) step() {
 	for range w.rng.IntN(5) {
 		w.transaction()
@@ -197,8 +199,8 @@ func (w *schemaWorld) step() {
 	}
 }
 
-// change runs a schema change, in the middle of which other things happen. After a crash its operation resumes it,
-// unless the operation was deleted.
+// change runs a schema change, in the middle of which random events happen. If there is a crash, the operation resumes
+// the change afterwards, unless the operation was deleted.
 func (w *schemaWorld) change(s *schemaStep) {
 	w.done = append(w.done, s.sql)
 	w.pending, w.violated = s, s.violated(w.model)
@@ -272,7 +274,7 @@ func (w *schemaWorld) attempt(s *schemaStep, op *schemachange.Operation) error {
 	return w.db.UpdateSchema(ctx, []string{s.sql}, op)
 }
 
-// ended compares the outcome of a schema change with the model.
+// ended checks that the outcome of a schema change is one that the model allows, and updates the model.
 func (w *schemaWorld) ended(s *schemaStep, err error) {
 	switch {
 	case err == nil:
@@ -290,14 +292,16 @@ func (w *schemaWorld) ended(s *schemaStep, err error) {
 	}
 }
 
-// transaction writes a row and commits, or leaves the transaction open; or it commits one that was left open.
+// transaction writes a row in a new transaction, and commits it or leaves it open. Sometimes it commits an open
+// transaction instead.
 func (w *schemaWorld) transaction() {
 	if len(w.open) > 0 && w.rng.IntN(2) == 0 {
 		w.commitOpen()
 		return
 	}
 	r := w.model.randomWrite(w.rng, w.pending == nil || !w.pending.cascades)
-	// The transaction must give way to the schema change, which cannot wait for it: both run in this goroutine.
+	// The transaction and the schema change run in one goroutine, so the change cannot wait for the transaction:
+	// Background makes the transaction give way.
 	tx := w.db.Transactions().Begin(txn.Options{Background: true, ReadLock: txn.ReadLock(w.rng.IntN(3))})
 	w.done = append(w.done, r.sql)
 	_, err := w.in(tx, r.sql)
@@ -315,7 +319,8 @@ func (w *schemaWorld) commitOpen() {
 	w.commit(o.tx, o.write, nil)
 }
 
-// commit commits a transaction whose statement returned err, and compares the outcome with the model.
+// commit commits a transaction whose statement returned err. It checks that the outcome is one that the model allows,
+// and updates the model.
 func (w *schemaWorld) commit(tx *txn.Tx, r rowWrite, err error) {
 	if err == nil {
 		_, err = tx.Commit(context.Background(), nil, txn.CommitOptions{})
@@ -345,7 +350,8 @@ func (w *schemaWorld) commit(tx *txn.Tx, r rowWrite, err error) {
 	}
 }
 
-// check compares all rows and index entries with the model, and repeats some earlier reads, which must return the same.
+// check compares all rows and index entries with the model. It also repeats some earlier reads at their timestamps,
+// which must return the same.
 func (w *schemaWorld) check() {
 	w.t.Helper()
 	snapshot, err := w.db.Transactions().Snapshot(context.Background(), txn.Bound{})

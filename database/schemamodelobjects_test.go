@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// modelStamp is the value of all TIMESTAMP columns, so that no row expires.
+// modelStamp is the value of all TIMESTAMP columns. It is so late that no row expires.
 const modelStamp = "2999-01-01T00:00:00Z"
 
 // synonym gives a table a synonym, or removes it.
@@ -65,7 +65,8 @@ func (t *tableModel) kindOfS() string {
 	return map[bool]string{true: "BYTES", false: "STRING"}[t.bytes]
 }
 
-// otherKind changes column S from STRING to BYTES or back. The change to STRING needs values that are text.
+// otherKind changes column S from STRING to BYTES or back. The change to STRING must fail if a value is not valid
+// UTF-8.
 func (m *schemaModel) otherKind(_ *rand.Rand, t *tableModel) *schemaStep {
 	if t.depends("S") {
 		return nil
@@ -85,7 +86,7 @@ func (m *schemaModel) otherKind(_ *rand.Rand, t *tableModel) *schemaStep {
 	return t.step(fmt.Sprintf("ALTER TABLE %s ALTER COLUMN S %s(%s)", t.name, to.kindOfS(), length), func(t *tableModel) { t.bytes = to.bytes }, violated)
 }
 
-// referred reports whether another table has a foreign key to a table.
+// referred reports whether another table has a foreign key to the table t, or is interleaved in it.
 func (m *schemaModel) referred(t *tableModel) bool {
 	return slices.ContainsFunc(m.tables, func(o *tableModel) bool {
 		return o.parent == t.name || slices.Contains(slices.Collect(maps.Values(o.foreign)), t.name)
@@ -114,8 +115,8 @@ func (m *schemaModel) dropPolicy(_ *rand.Rand, t *tableModel) *schemaStep {
 	return t.step(fmt.Sprintf("ALTER TABLE %s DROP ROW DELETION POLICY", t.name), func(t *tableModel) { t.policy = "" }, nil)
 }
 
-// objectQueries returns queries that read a table by its synonym and its views, and that count values which a sequence
-// has given out twice.
+// objectQueries returns queries that read a table by its synonym and its views, and that count the values which a
+// sequence has given out twice.
 func (t *tableModel) objectQueries() (list []modelQuery) {
 	if t.synonym != "" {
 		list = append(list, modelQuery{"SELECT COUNT(*) FROM " + t.synonym, []string{fmt.Sprint(len(t.rows))}})

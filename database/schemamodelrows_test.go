@@ -10,10 +10,10 @@ import (
 )
 
 // schemaModel is the schema and the rows of TestSchemaModel. All tables always have columns K, X, Y and S; other
-// columns are added and dropped. A step changes the model in place; with makes a copy.
+// columns are added and dropped. A schemaStep changes the model in place; the method with makes a changed copy.
 type schemaModel struct {
 	tables []*tableModel
-	number int                 // number of names given out
+	number int                 // number of names that newName has made
 	free   map[string][]string // names of dropped objects, by kind
 }
 
@@ -25,9 +25,9 @@ type tableModel struct {
 	notNull map[string]bool
 	longest int // length of S in characters; 0 is MAX
 	indexes []indexModel
-	checks  map[string]int64  // by name: Y is less than this
-	foreign map[string]string // by name: X refers to the key of this table
-	// cascades holds the names in foreign whose keys are ON DELETE CASCADE.
+	checks  map[string]int64  // for each name of a CHECK: Y must be less than this
+	foreign map[string]string // for each name of a foreign key: X refers to the key of this table
+	// cascades holds the names of those foreign keys that have ON DELETE CASCADE.
 	cascades map[string]bool
 	bytes    bool                // S is of BYTES
 	synonym  string              // "" for none
@@ -62,7 +62,7 @@ func number(n int64) cell     { return cell{true, strconv.FormatInt(n, 10)} }
 func text(s string) cell      { return cell{true, s} }
 func (c cell) String() string { return map[bool]string{true: c.text, false: "null"}[c.set] }
 
-// literal prints the value of a column in SQL.
+// literal returns the SQL literal for a value of a column.
 func (t *tableModel) literal(column string, c cell) string {
 	switch {
 	case !c.set || column != "S":
@@ -112,7 +112,7 @@ func (m *schemaModel) table(name string) *tableModel {
 	return m.tables[at]
 }
 
-// columnNames returns the non-key columns whose values the model knows.
+// columnNames returns the non-key columns whose values the model can predict: all that no sequence generates.
 func (t *tableModel) columnNames() []string {
 	names := []string{"X", "Y", "S"}
 	for _, c := range t.columns {
@@ -126,7 +126,8 @@ func (t *tableModel) columnNames() []string {
 // generates reports whether a sequence generates the values of a column.
 func (c columnModel) generates() bool { return c.kind == "identity" || c.kind == "sequence" }
 
-// filled returns a row with the values of the columns that were not written.
+// filled sets the columns of a row that have a DEFAULT and were not written, and the generated columns. It returns the
+// row.
 func (t *tableModel) filled(row map[string]cell) map[string]cell {
 	for _, c := range t.columns {
 		switch _, given := row[c.name]; c.kind {
@@ -154,11 +155,11 @@ type rowWrite struct {
 	table  string
 	key    rowKey
 	values map[string]cell // nil deletes
-	update bool            // it is an UPDATE, which changes existing rows only
-	missed bool            // it found no row: the transaction, which has written nothing, may be ordered before others that have committed meanwhile
+	update bool            // it is an UPDATE, which changes only a row that exists
+	missed bool            // it found no row, so the transaction may commit as if before earlier commits
 }
 
-// randomWrite returns a random write, which is no DELETE unless deletes is true.
+// randomWrite returns a random write. It is a DELETE only if deletes is true.
 func (m *schemaModel) randomWrite(rng *rand.Rand, deletes bool) rowWrite {
 	t := m.tables[rng.IntN(len(m.tables))]
 	name := t.name
@@ -202,7 +203,7 @@ func (m *schemaModel) randomWrite(rng *rand.Rand, deletes bool) rowWrite {
 	return w
 }
 
-// with returns the model after a write, which may break rules.
+// with returns a copy of the model after a write. The rows of the copy may break constraints: see broken.
 func (m *schemaModel) with(w rowWrite) *schemaModel {
 	next := *m
 	next.tables = slices.Clone(m.tables)
@@ -232,8 +233,8 @@ func (m *schemaModel) with(w rowWrite) *schemaModel {
 	return &next
 }
 
-// remove removes a row, if it exists, and the rows that are deleted with it. own copies a table's rows so that they
-// belong to the model.
+// remove removes a row, if it exists, and the rows that are deleted together with it. own(i) returns a copy of table i
+// that belongs to the new model and may be changed.
 func (m *schemaModel) remove(own func(at int) *tableModel, at int, key rowKey) {
 	t := own(at)
 	if _, there := t.rows[key]; !there {
@@ -253,7 +254,7 @@ func (m *schemaModel) remove(own func(at int) *tableModel, at int, key rowKey) {
 	}
 }
 
-// broken returns the name of a rule of the schema that the rows break, "" if there is none.
+// broken returns the name of a constraint that some row breaks, or "" if there is none.
 func (m *schemaModel) broken() string {
 	for _, t := range m.tables {
 		for c := range t.notNull {
@@ -320,8 +321,8 @@ func (m *schemaModel) orphans(t *tableModel) bool {
 	return t.any(func(k rowKey, _ map[string]cell) bool { _, found := parent.rows[rowKey{k[0]}]; return !found })
 }
 
-// entry returns the entry of an index for a row: its key columns, then the table's key, then STORING; ok is false if
-// the row has no entry.
+// entry returns the entry of an index for a row. key is the text of the index key; line is the text of the index key,
+// the table's key and the stored columns. ok is false if the row has no entry.
 func (t *tableModel) entry(x indexModel, k rowKey, row map[string]cell) (key string, line string, ok bool) {
 	var parts []string
 	for _, c := range x.key {

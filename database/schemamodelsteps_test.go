@@ -12,10 +12,10 @@ import (
 type schemaStep struct {
 	sql   string
 	apply func(m *schemaModel)
-	// violated reports whether the rows do not meet the conditions of the change. The change may succeed only if they
-	// do in the end, and fail only if they did not at some time.
+	// violated reports whether some row breaks the new condition of the change. The change must fail if a row breaks it
+	// when the change ends. It may fail if a row broke it at any moment while the change ran.
 	violated func(m *schemaModel) bool
-	// cascades says that it adds a foreign key with ON DELETE CASCADE.
+	// cascades says that the change adds a foreign key with ON DELETE CASCADE.
 	cascades bool
 }
 
@@ -32,7 +32,7 @@ func (t *tableModel) step(sql string, apply func(t *tableModel), violated func(m
 	return s
 }
 
-// randomStep returns a random change that is possible.
+// randomStep returns a random change that the present schema allows.
 func (m *schemaModel) randomStep(rng *rand.Rand) *schemaStep {
 	kinds := []func(*rand.Rand, *tableModel) *schemaStep{
 		m.createIndex, m.createIndex, m.createIndex, m.dropIndex, m.alterIndex, m.addColumn, m.addColumn, m.dropColumn, m.notNull, m.nullable, m.length,
@@ -46,7 +46,7 @@ func (m *schemaModel) randomStep(rng *rand.Rand) *schemaStep {
 	}
 }
 
-// newName returns a name that no object has had, or one that was dropped.
+// newName returns a name that no object has: a new one, or that of a dropped object of the same kind.
 func (m *schemaModel) newName(rng *rand.Rand, kind string) string {
 	if list := m.free[kind]; len(list) > 0 && rng.IntN(2) == 0 {
 		m.free[kind] = list[1:]
@@ -56,7 +56,7 @@ func (m *schemaModel) newName(rng *rand.Rand, kind string) string {
 	return fmt.Sprint(kind, m.number)
 }
 
-// dropped makes a name available again. The letters before its number are its kind.
+// dropped lets newName return a name again. The letters before the name's number are its kind.
 func (m *schemaModel) dropped(name string) {
 	kind := strings.TrimRight(name, "0123456789")
 	m.free[kind] = append(slices.Clone(m.free[kind]), name)
@@ -111,7 +111,7 @@ func (m *schemaModel) dropIndex(rng *rand.Rand, t *tableModel) *schemaStep {
 	}, nil)
 }
 
-// alterIndex adds a column to an index, or drops it again.
+// alterIndex adds a stored column to an index, or drops the stored column that it has.
 func (m *schemaModel) alterIndex(rng *rand.Rand, t *tableModel) *schemaStep {
 	if len(t.indexes) == 0 {
 		return nil
@@ -185,8 +185,8 @@ func (m *schemaModel) dropColumn(rng *rand.Rand, t *tableModel) *schemaStep {
 	}, nil)
 }
 
-// depends reports whether a column cannot change, because an index or a generated column that uses it would need
-// another definition.
+// depends reports whether the definition of a column cannot be changed, because an index, a generated column or a
+// constraint uses the column.
 func (t *tableModel) depends(column string) bool {
 	for _, x := range t.indexes {
 		if slices.Contains(x.key, column) || slices.Contains(x.storing, column) {
@@ -277,7 +277,7 @@ func (m *schemaModel) onDelete(_ *rand.Rand, t *tableModel) *schemaStep {
 	return t.step(fmt.Sprintf("ALTER TABLE %s SET ON DELETE %s", t.name, words), func(t *tableModel) { t.cascade = !t.cascade }, nil)
 }
 
-// rename renames a table. The objects that refer to it follow.
+// rename renames a table. In the model, the foreign keys and children of the table then refer to the new name.
 func (m *schemaModel) rename(rng *rand.Rand, t *tableModel) *schemaStep {
 	if len(t.views) > 0 {
 		return nil
@@ -307,7 +307,7 @@ func (m *schemaModel) rename(rng *rand.Rand, t *tableModel) *schemaStep {
 	}}
 }
 
-// dropTable drops a table to which nothing refers. It keeps the first table, which has the most rows.
+// dropTable drops a table to which no object refers. It never drops the first table, which has the most rows.
 func (m *schemaModel) dropTable(_ *rand.Rand, t *tableModel) *schemaStep {
 	if t == m.tables[0] || len(t.indexes) > 0 || len(t.views) > 0 || m.referred(t) {
 		return nil

@@ -29,7 +29,8 @@ var withSequences = []string{
 
 const nextOfS = "SELECT GET_NEXT_SEQUENCE_VALUE(SEQUENCE S)"
 
-// queryInTx runs a statement in a transaction, commits it or rolls it back, and returns the single column of its rows.
+// queryInTx runs a statement in a transaction, commits the transaction or rolls it back, and returns the single column
+// of the statement's rows.
 func (b *bed) queryInTx(sql string, commit bool) ([]int64, error) {
 	tx := b.db.Transactions().Begin(txn.Options{})
 	defer tx.Rollback()
@@ -77,7 +78,7 @@ func (b *bed) keysIn(tx *txn.Tx, sql string) ([]int64, error) {
 	}
 }
 
-// mutate writes a row by mutation, without a value for its key.
+// mutate writes a row by a mutation that gives no value for the key.
 func (b *bed) mutate(op table.Op, name string, v int64) error {
 	c := b.db.Catalog()
 	t := c.Table(name)
@@ -94,8 +95,8 @@ func (b *bed) mutate(op table.Op, name string, v int64) error {
 	return err
 }
 
-// TestSequenceLife checks that values stay taken when their transaction is rolled back and when the server restarts. A
-// sequence that is created with the name of a dropped one begins anew.
+// TestSequenceLife checks that a value is not given out again after its transaction was rolled back or the server was
+// restarted. A sequence that has the name of a dropped one must begin with its own first value.
 func TestSequenceLife(t *testing.T) {
 	b := create(t, withSequences...)
 	const state = "SELECT GET_INTERNAL_SEQUENCE_STATE(SEQUENCE S), GET_TABLE_COLUMN_IDENTITY_STATE('T.Id')"
@@ -159,7 +160,7 @@ func TestIdentityBackfill(t *testing.T) {
 	}
 }
 
-// TestSequencePartitionedDML checks that each changed row takes a value.
+// TestSequencePartitionedDML checks that a partitioned UPDATE takes a different value of a sequence for each row.
 func TestSequencePartitionedDML(t *testing.T) {
 	b := create(t, withSequences...)
 	if err := b.insert("Other", rowsOf(2500)...); err != nil {
@@ -173,7 +174,8 @@ func TestSequencePartitionedDML(t *testing.T) {
 	}
 }
 
-// TestSequenceAborts checks that a change of a sequence aborts exactly the transactions that have taken values of it.
+// TestSequenceAborts checks that a change of a sequence aborts all transactions that have taken values of it, and no
+// others.
 func TestSequenceAborts(t *testing.T) {
 	for _, test := range []struct{ change, aborts string }{
 		{"ALTER SEQUENCE S SKIP RANGE 1, 1000", "S D"},
@@ -209,13 +211,13 @@ func TestSequenceAborts(t *testing.T) {
 	}
 }
 
-// handedOut holds the values that clients have got from the counters. It fails the test if a value comes twice.
+// handedOut holds the values that clients have got from the counters. It fails the test if a value is given out twice.
 type handedOut struct {
 	t            *testing.T
 	mu           sync.Mutex
 	changed      *sync.Cond // signals, with mu, that the fields below have changed
 	values       [2]map[int64]bool
-	transactions int  // number that have ended
+	transactions int  // number of transactions that have ended
 	failed       bool // a client has stopped because of an error
 }
 
@@ -225,7 +227,7 @@ func newHandedOut(t *testing.T) *handedOut {
 	return h
 }
 
-// add adds the values that an ended transaction has got from a counter.
+// add adds the values that a transaction, which has ended, has got from a counter.
 func (h *handedOut) add(counter int, list []int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -248,7 +250,7 @@ func (h *handedOut) fail(err error) {
 	h.changed.Broadcast()
 }
 
-// await waits until more transactions have ended.
+// await waits until that many more transactions have ended, or a client has failed.
 func (h *handedOut) await(more int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -257,7 +259,7 @@ func (h *handedOut) await(more int) {
 	}
 }
 
-// crash returns the disk of a machine that dies now, and the values that were handed out before.
+// crash returns the files that are left if the machine crashes now, and the values that were given out before.
 func (h *handedOut) crash(fs *vfs.MemFS, rng *rand.Rand) (*vfs.MemFS, *handedOut) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -269,7 +271,7 @@ func (h *handedOut) crash(fs *vfs.MemFS, rng *rand.Rand) (*vfs.MemFS, *handedOut
 }
 
 // TestSequenceModel takes values in many concurrent transactions, some of which are rolled back, while the schema
-// changes. Meanwhile machines die and servers restart. No value that a client has seen may come again.
+// changes, machines crash and servers restart. No value that a client has got may be given out again.
 func TestSequenceModel(t *testing.T) {
 	const lives = 12
 	seed := rand.Uint64()

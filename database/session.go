@@ -11,26 +11,26 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A Session is the stored form of a client's session, which so survives a restart. Its record lies under the key space
-// of its database. No key space is given out twice, so a database that was dropped and made again does not know the
-// sessions of the first.
+// A Session is the stored form of a client's session, which therefore survives a restart. Its record contains the key
+// space of its database. No key space is used for two databases, so a database that was dropped and made again does not
+// have the old one's sessions.
 type Session struct {
 	ID          string            `json:"-"` // the last part of the session's name
 	Multiplexed bool              `json:",omitempty"`
 	Role        string            `json:",omitempty"`
 	Labels      map[string]string `json:",omitempty"`
 	Created     time.Time
-	Used        int64 // Unix seconds of the last use before the record was written
+	Used        int64 // Unix seconds of the session's last use before the record was written
 }
 
-// sessionBatch is the number of session records that one batch holds at most.
+// sessionBatch is the largest number of session records in one batch.
 const sessionBatch = 1000
 
 func (d *Database) sessionKey(id string) []byte {
 	return meta.Key(meta.OfSpace(meta.Session, d.space), id)
 }
 
-// AddSessions stores all the new sessions, or none, and returns when they are durable.
+// AddSessions stores all new sessions durably, or none.
 func (d *Database) AddSessions(list []Session) error {
 	b := meta.NewBatch(d.registry.store)
 	defer b.Close()
@@ -42,14 +42,13 @@ func (d *Database) AddSessions(list []Session) error {
 	if err := b.Commit(); err != nil {
 		return fmt.Errorf("store sessions: %w", err)
 	}
-	if d.Dropped() { // perhaps after the records of its sessions were deleted
+	if d.Dropped() { // the drop may have deleted the sessions before this commit
 		return d.forgetSessions()
 	}
 	return nil
 }
 
-// forgetSessions deletes the sessions of a dropped database. It returns an error that says that the database was not
-// found.
+// forgetSessions deletes the sessions of a dropped database, and returns the error that the database was not found.
 func (d *Database) forgetSessions() error {
 	b := meta.NewBatch(d.registry.store)
 	defer b.Close()
@@ -59,7 +58,7 @@ func (d *Database) forgetSessions() error {
 	return errors.Join(b.CommitNoSync(), usererror.DatabaseNotFound(d.name))
 }
 
-// RemoveSession deletes a session and returns when the deletion is durable.
+// RemoveSession deletes a session durably.
 func (d *Database) RemoveSession(id string) error {
 	b := meta.NewBatch(d.registry.store)
 	defer b.Close()
@@ -72,8 +71,8 @@ func (d *Database) RemoveSession(id string) error {
 	return nil
 }
 
-// NoteSessions stores the times of the last use of sessions, deletes sessions that have expired, and returns when both
-// are durable. If it fails, it may have done a part.
+// NoteSessions stores the times of the last use of sessions, deletes expired sessions, and returns when both are
+// durable. If it fails, it may have done a part of this work.
 func (d *Database) NoteSessions(used []Session, expired []string) error {
 	n := len(used) + len(expired)
 	for from := 0; from < n; from += sessionBatch {
@@ -85,8 +84,8 @@ func (d *Database) NoteSessions(used []Session, expired []string) error {
 	return nil
 }
 
-// noteSessions does one batch of NoteSessions: the elements from from to to of used and expired, concatenated. Only the
-// last batch is synced, which makes the earlier ones durable, too.
+// noteSessions writes one batch for NoteSessions. It takes used and expired as one list and handles the elements with
+// index from up to, not including, to. Only the last batch is synced, which makes the earlier ones durable, too.
 func (d *Database) noteSessions(used []Session, expired []string, from, to int) error {
 	b := meta.NewBatch(d.registry.store)
 	defer b.Close()

@@ -11,10 +11,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// splitBySizeEvery is how often the server looks for ranges that have grown large.
+// splitBySizeEvery is how often the server looks for splits that have grown too large.
 const splitBySizeEvery = time.Minute
 
-// splitBySize splits ranges that have grown large, every splitBySizeEvery until ctx ends.
+// splitBySize divides splits that have grown too large, every splitBySizeEvery until ctx ends.
 func (r *Registry) splitBySize(ctx context.Context) {
 	for background.Sleep(ctx, splitBySizeEvery) {
 		r.account.Task(taskSplits).Do(ctx, r.splitOnce)
@@ -26,12 +26,11 @@ func (r *Registry) splitOnce(context.Context) {
 		if err := d.splits.SplitBySize(split.LargeBytes); err != nil && !d.Dropped() {
 			d.log().Error("split by size", slog.Any("error", err))
 		}
-		d.reshapeStreams() // a split point may have expired, too
+		d.reshapeStreams() // a split point may also have expired
 	}
 }
 
-// chunksOf estimates the number of chunks that a job over a layout has, at least one. l is nil for a job that reads no
-// table.
+// chunksOf estimates the number of chunks of a job over a layout, at least one. l is nil for a job that reads no table.
 func (d *Database) chunksOf(l *table.Layout) int64 {
 	if l == nil {
 		return 1
@@ -44,8 +43,8 @@ func (d *Database) chunksOf(l *table.Layout) int64 {
 	return max(int64(size/table.ChunkBytes), 1)
 }
 
-// tableSizes returns the sizes of tables and indexes. Interleaved rows lie between the rows of their parents, and the
-// engine knows only the sizes of ranges, so the size of a parent includes its children.
+// tableSizes returns the sizes of tables and indexes. The size of a parent includes its interleaved children: their
+// rows lie between the rows of the parent, and the engine knows only the sizes of ranges.
 func (d *Database) tableSizes() ([]stats.TableSize, error) {
 	var list []stats.TableSize
 	add := func(name string, l *table.Layout) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestSplitPoints checks that split points are shown and have effect after a restart, are deleted with their table and
-// their database, and cannot be added to a dropped database.
+// TestSplitPoints checks that split points exist and have effect after a restart, that they are deleted with their
+// table and their database, and that none can be added to a dropped database.
 func TestSplitPoints(t *testing.T) {
 	fs := vfs.NewMem()
 	b := open(t, fs)

@@ -21,7 +21,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A past is a database with named times at which to read.
+// A past is a database with named timestamps at which the test reads.
 type past struct {
 	*aged
 	marks map[string]mvcc.Timestamp
@@ -102,7 +102,7 @@ func lines(d *datadriven.TestData) []string {
 	return strings.Split(d.Input, "\n")
 }
 
-// time returns the time of a mark, or of a duration relative to the clock.
+// time returns the timestamp of a mark. If there is no mark of that name, the name is a duration relative to the clock.
 func (p *past) time(name string) mvcc.Timestamp {
 	if at, ok := p.marks[name]; ok {
 		return at
@@ -150,7 +150,7 @@ func (p *past) runBound(d *datadriven.TestData) (string, error) {
 	return fmt.Sprintln(at.Time().Sub(p.clock())), nil
 }
 
-// at returns the catalog and the snapshot of a request that reads at a timestamp.
+// at returns the catalog and the snapshot that a request for a read at a timestamp uses.
 func (p *past) at(ts mvcc.Timestamp) (*schema.Catalog, *txn.Snapshot, error) {
 	snapshot, err := p.db.Transactions().Snapshot(context.Background(), txn.Bound{Kind: txn.ReadTimestamp, Time: ts.Time()})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/database/cache"
 )
 
-// TestDropGivesStatementsBack checks that the statements of a dropped database are no longer charged.
+// TestDropGivesStatementsBack checks that the memory of a dropped database's prepared statements is no longer charged.
 func TestDropGivesStatementsBack(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	reserved := func() int64 { return b.Kept().Reserved }

@@ -14,7 +14,7 @@ import (
 type statistics struct {
 	*stats.Collector
 	live   *live.Lists
-	tables func() []*schema.Table // returns the tables of SPANNER_SYS, made at first use; the same for every schema version
+	tables func() []*schema.Table // returns the tables of SPANNER_SYS, which are made at the first call
 }
 
 func (d *Database) newStatistics() statistics {
@@ -38,18 +38,18 @@ func (d *Database) newStatistics() statistics {
 // Stats returns the collector of the statistics of this database.
 func (d *Database) Stats() *stats.Collector { return d.statistics.Collector }
 
-// Live returns the current activity of this database.
+// Live returns the lists of this database's current activity.
 func (d *Database) Live() *live.Lists { return d.statistics.live }
 
-// closeStatistics stores the statistics so far. Background work must have ended.
+// closeStatistics stores the statistics that are only in memory. Background work must have ended.
 func (d *Database) closeStatistics() {
 	if err := d.statistics.Close(); err != nil {
 		d.log().Error("statistics not stored", slog.Any("error", err))
 	}
 }
 
-// sources returns the functions that the collector calls when it closes an interval, or when a query reads their
-// tables.
+// sources returns the functions from which the collector gets other statistics, when it closes an interval or when a
+// query reads their tables.
 func (d *Database) sources() stats.Sources {
 	return stats.Sources{
 		Sizes:            d.tableSizes,

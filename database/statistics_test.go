@@ -29,8 +29,8 @@ func systemRows(t *testing.T, d *Database, name string) [][]value.Value {
 	return nil
 }
 
-// TestStatisticsSurvive checks that the statistics of one process are shown by the next, and that a dropped database
-// leaves none.
+// TestStatisticsSurvive checks that the next process shows the statistics of the process before, and that no statistics
+// of a dropped database are left.
 func TestStatisticsSurvive(t *testing.T) {
 	store, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {
@@ -86,7 +86,7 @@ func TestStatisticsSurvive(t *testing.T) {
 	}
 }
 
-// TestTableSizes checks that every table and index has a size for each hour.
+// TestTableSizes checks that tableSizes returns a size for every table and index.
 func TestTableSizes(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE INDEX ByV ON T(V)")
 	if err := b.insert("T", [2]int64{1, 1}); err != nil {

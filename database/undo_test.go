@@ -10,14 +10,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestUndoRefused makes a schema change fail, because of the store or of a row, while the store also refuses to undo
-// it. The next change must undo it first, or the next start, also if all versions are old. The unfinished change must
-// never count as complete.
+// TestUndoRefused makes a schema change fail, because of the store or of a row, and makes the store refuse the undo,
+// too. The next schema change or the next start must undo the change first, also if all versions are older than the
+// retention period. The unfinished change must never count as complete.
 func TestUndoRefused(t *testing.T) {
 	const create = "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"
 	for name, c := range map[string]struct {
 		statement string
-		from      int // number of versions at which the store begins to refuse
+		from      int // number of schema versions from which on the store refuses writes
 	}{
 		"row":     {"CREATE UNIQUE INDEX ByV ON T(V)", 2},
 		"fill":    {"CREATE INDEX ByV ON T(V)", 2},

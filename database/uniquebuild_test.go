@@ -15,9 +15,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestUniqueBuildBesideInsert inserts a key that an existing row has while that row has no entry in the new UNIQUE
-// index yet, so that the transaction finds no duplicate. It must not commit once the index is complete, whether it
-// checks at the insert or at the commit.
+// TestUniqueBuildBesideInsert builds a UNIQUE index. Before an existing row has its entry, a transaction inserts a row
+// with the same key and finds no duplicate. The transaction must not commit once the index is complete, whether it
+// checks for duplicates at the insert or at the commit.
 func TestUniqueBuildBesideInsert(t *testing.T) {
 	for name, opts := range map[string]txn.Options{
 		"pessimistic": {}, "optimistic": {ReadLock: txn.Optimistic}, "repeatable read": {Isolation: txn.RepeatableRead},

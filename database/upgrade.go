@@ -10,10 +10,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// upgrades rewrites the records of one format into those of the next, in this order. Each function runs on the open
-// store before anything else reads it. It may be interrupted at any write and run again from its beginning, so it must
-// leave alone the records that it has rewritten. A new kind of record needs no upgrade, since the older format has no
-// such records.
+// upgrades are the functions that rewrite the records of one format into those of the next, in this order. Each runs on
+// the open store before anything else reads it. It may be interrupted at any write and run again from its beginning, so
+// it must not rewrite records that it has rewritten already. A new kind of record needs no upgrade, since the older
+// format has no such records.
 var upgrades = []struct {
 	to  kv.Format
 	run func(kv.Store) error
@@ -45,7 +45,7 @@ func runUpgrades(store kv.Store, to kv.Format) error {
 	return nil
 }
 
-// splitCatalogs rewrites the schema versions of format 1, one database after the other.
+// splitCatalogs rewrites the schema versions of all databases from format 1 to format 2, one database after the other.
 func splitCatalogs(store kv.Store) error {
 	return meta.Each(store, meta.Database, func(_ string, data []byte) error {
 		var r databaseRecord

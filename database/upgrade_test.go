@@ -17,9 +17,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 )
 
-// TestUpgradeCrash opens the stored directory of every older format and stops the machine at each write until the
-// databases are open, with -short at every fifth. A random part of the unsynced data is lost. After an upgrade of the
-// rest, the directory must have byte for byte the contents of one whose upgrade was not interrupted.
+// TestUpgradeCrash upgrades a stored directory of every older format and crashes the machine at each write (with
+// -short, at every fifth). A random part of the unsynced data is lost. An upgrade of the files that are left must then
+// give the same keys and values as an upgrade without a crash.
 func TestUpgradeCrash(t *testing.T) {
 	every := 1
 	if testing.Short() {
@@ -58,10 +58,10 @@ func TestUpgradeCrash(t *testing.T) {
 	}
 }
 
-// everything is a crash of the process alone, which loses no written data.
+// everything configures a CrashClone that keeps all written data, synced or not, as when only the process ends.
 var everything = vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))}
 
-// upgraded opens a store, upgrades it, and returns all keys and values in it.
+// upgraded opens a store, upgrades it, and returns all of its keys and values.
 func upgraded(t *testing.T, fs vfs.FS) map[string]string {
 	t.Helper()
 	store, err := pebble.Open("data", fs)
@@ -92,7 +92,7 @@ func upgraded(t *testing.T, fs vfs.FS) map[string]string {
 	return records
 }
 
-// unpackFormat unpacks the data directory that a release with format f left behind.
+// unpackFormat unpacks the stored data directory that a release with format f has written.
 func unpackFormat(t *testing.T, f kv.Format) *vfs.MemFS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()

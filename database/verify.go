@@ -22,13 +22,13 @@ import (
 type Verification struct {
 	// Begin is called before Verify reads the next object: a table or an index of a database.
 	Begin func(database, object string)
-	// Found is called with each thing that is wrong.
+	// Found is called for each error in the data.
 	Found func(database string, f table.Finding)
 }
 
-// Verify reads everything in a store that nothing writes to. It compares the rows of each database with its indexes,
-// its constraints and the schema of the last complete schema change. It writes nothing. Its error is the reason that
-// kept it from reading on.
+// Verify reads everything in a store to which nobody writes. It checks the rows of each database against its indexes,
+// its constraints and the schema of the last complete schema change. It writes nothing and reports errors in the data
+// to to. It returns an error only if it cannot continue to read.
 func Verify(ctx context.Context, store kv.Store, cfg Config, to Verification) error {
 	r := &Registry{store: store, versions: mvcc.New(store), cfg: cfg, account: cpu.NoAccount(), instances: map[string]*Instance{}}
 	return meta.Each(store, meta.Database, func(_ string, data []byte) error {
@@ -55,7 +55,7 @@ func (d *Database) verify(ctx context.Context, to Verification) error {
 		found(table.Finding{Kind: table.Unreadable, Object: "versions", Detail: err.Error()})
 	}
 	version := d.schema.Settled()
-	if version == nil { // the first schema change was interrupted, and ran for longer than versions are kept
+	if version == nil { // the first schema change was interrupted, and lasted longer than versions are kept
 		version = d.schema.Newest()
 	}
 	if err := d.verifyCopies(ctx, version.Catalog, to); err != nil {
@@ -77,7 +77,7 @@ func (d *Database) verify(ctx context.Context, to Verification) error {
 	return nil
 }
 
-// verifyCopies compares the columnar copies with the rows from which they were made.
+// verifyCopies checks the columnar copies against the rows from which they were made.
 func (d *Database) verifyCopies(ctx context.Context, c *schema.Catalog, to Verification) error {
 	copies, err := columnar.Open(d.rows)
 	if err != nil {
@@ -113,14 +113,14 @@ func (d *Database) verifyCopies(ctx context.Context, c *schema.Catalog, to Verif
 // since the data directory may be a copy from another machine.
 var lastTime = time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
 
-// storedView reads a database that nothing writes to, at a timestamp.
+// storedView reads a database to which nobody writes, at a timestamp.
 type storedView struct {
 	rows *mvcc.Versions
 	at   mvcc.Timestamp
 	buf  []byte
 }
 
-// newest is a timestamp at which a read sees the newest version of everything.
+// newest is a timestamp at which a read returns the newest version of each row.
 const newest mvcc.Timestamp = math.MaxInt64
 
 // Get implements table.View.

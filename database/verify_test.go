@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestVerify damages one thing at a time in sound data, by writing below all checks, and compares the findings of
-// Verify.
+// TestVerify damages undamaged data in one way at a time, by writes that no check of package table sees. It compares
+// the findings of Verify with the expected ones.
 func TestVerify(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -100,8 +100,8 @@ func verified(t *testing.T) *bed {
 	return b
 }
 
-// TestVerifyVirtualKey checks that Verify accepts rows with computed keys, their index entries, children and referring
-// rows. It must report a row whose key differs from the computed one.
+// TestVerifyVirtualKey checks that Verify finds nothing wrong with rows whose key has a generated column, nor with
+// their index entries, children and referring rows. It must report a row whose key differs from the computed one.
 func TestVerifyVirtualKey(t *testing.T) {
 	b := create(t,
 		"CREATE TABLE T (Id INT64 NOT NULL, V INT64, Shard INT64 AS (MOD(V, 10))) PRIMARY KEY (Shard, Id), OPTIONS (columnar_policy = 'enabled')",
@@ -136,7 +136,7 @@ func ints(rows ...[]int64) (list [][]value.Value) {
 	return list
 }
 
-// write commits the writes of f. f may write below the checks of package table.
+// write commits the writes of f. f may bypass the checks of package table.
 func (b *bed) write(f func(w table.Writer) error) {
 	b.t.Helper()
 	tx := b.db.Transactions().Begin(txn.Options{})
@@ -153,7 +153,7 @@ func (b *bed) entry(index string, key ...int64) []byte {
 	return table.IndexLayout(b.db.Catalog().Index(index)).AppendKey(nil, ints(key)[0])
 }
 
-// storedRow returns the stored value of a row, in the form that package table's rowvalue.go describes.
+// storedRow returns the stored value of a row with these columns, in the format that table/rowvalue.go describes.
 func storedRow(b *bed, tableName string, columns map[string]int64) []byte {
 	row := []byte{1}
 	for _, c := range b.db.Catalog().Table(tableName).Columns {

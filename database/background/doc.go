@@ -1,7 +1,8 @@
-// Package background holds what the parts of a database need that work besides requests: the life of such work (Work), what
-// SPANNER_SYS.TASKS shows of it (Task), a Token that one goroutine at a time holds, and Sleep.
+// Package background holds tools for goroutines that work for a database in the background, besides its requests. Work
+// starts and stops them. Task is the status of one kind of work, as SPANNER_SYS.TASKS shows it. A Token is a lock whose
+// waiters can give up. Sleep waits until a context ends.
 //
-// What it leaves out: the work itself.
+// The package does not define what the goroutines do.
 //
 // Imports of this module: stats, usererror.
 package background

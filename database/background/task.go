@@ -12,7 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Task is one kind of work in the background, as SPANNER_SYS.TASKS shows it. A restart forgets it.
+// Task is the status of one kind of background work, as SPANNER_SYS.TASKS shows it. It is not stored, so it is empty
+// after a restart.
 type Task struct {
 	mu        sync.Mutex
 	processed time.Time // all work that was due at this time has been done

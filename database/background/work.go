@@ -5,15 +5,17 @@ import (
 	"sync"
 )
 
-// Work is the work that a database does besides requests, until the registry closes or the database is dropped.
+// Work starts and stops the background goroutines of a database. They run until the registry closes or the database is
+// dropped.
 type Work struct {
 	ctx     context.Context
 	stop    context.CancelFunc // nil before Begin
 	running sync.WaitGroup
-	open    sync.RWMutex // see WhileOpen
+	open    sync.RWMutex // held shared by WhileOpen, and alone by End
 }
 
-// Begin starts work, which runs until it returns. Its context ends with ctx, or with End.
+// Begin starts each function of all in a goroutine of its own. It passes them a context that ends when ctx ends or End
+// is called.
 func (w *Work) Begin(ctx context.Context, all ...func(context.Context)) {
 	w.ctx, w.stop = context.WithCancel(ctx)
 	for _, work := range all {
@@ -21,12 +23,13 @@ func (w *Work) Begin(ctx context.Context, all ...func(context.Context)) {
 	}
 }
 
-// Go starts more work, after Begin.
+// Go starts work in one more goroutine. Begin must have been called before.
 func (w *Work) Go(work func(context.Context)) {
 	w.running.Go(func() { work(w.ctx) })
 }
 
-// End stops the work, and returns when it has ended.
+// End cancels the context of all background goroutines and of WhileOpen's work, and returns when all of them have
+// returned.
 func (w *Work) End() {
 	if w.stop != nil {
 		w.stop()
@@ -36,8 +39,8 @@ func (w *Work) End() {
 	}
 }
 
-// WhileOpen runs work that a request has begun, such as a schema change. The context of the work also ends with that of
-// the work in the background. End waits for the work to return.
+// WhileOpen runs work that a request has begun, such as a schema change, and returns its error. The context of work
+// ends with ctx, and also when End is called. End waits for work to return.
 func (w *Work) WhileOpen(ctx context.Context, work func(context.Context) error) error {
 	w.open.RLock()
 	defer w.open.RUnlock()
@@ -50,13 +53,13 @@ func (w *Work) WhileOpen(ctx context.Context, work func(context.Context) error) 
 	return work(ctx)
 }
 
-// Token is held by one goroutine at a time. A goroutine that waits for it can give up.
+// Token is a lock that one goroutine at a time holds. A goroutine that waits for a Token can give up.
 type Token chan struct{}
 
 // NewToken returns a Token that nobody holds.
 func NewToken() Token { return make(Token, 1) }
 
-// Acquire waits until nobody holds the token, and then holds it. It fails with ctx's error if ctx ends first.
+// Acquire waits until nobody holds the token, and then holds it. If ctx ends first, it returns ctx's error.
 func (t Token) Acquire(ctx context.Context) error {
 	select {
 	case t <- struct{}{}:
@@ -66,7 +69,7 @@ func (t Token) Acquire(ctx context.Context) error {
 	}
 }
 
-// TryAcquire is Acquire if nobody holds the token. Else it returns false at once.
+// TryAcquire takes the token and returns true if nobody holds it. If somebody does, it returns false at once.
 func (t Token) TryAcquire() bool {
 	select {
 	case t <- struct{}{}:
@@ -76,5 +79,5 @@ func (t Token) TryAcquire() bool {
 	}
 }
 
-// Release ends what Acquire or TryAcquire has begun.
+// Release gives up the token. The caller must hold it.
 func (t Token) Release() { <-t }

@@ -6,22 +6,23 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 )
 
-// Budget charges a memory.Budget for memory that outlives a request: the entries of caches, and sessions. When that budget
-// is exhausted, all caches drop entries that were not used lately. A nil Budget counts nothing.
+// Budget charges a memory.Budget for memory that outlives a request: the entries of caches, and the sessions of
+// clients. When the memory.Budget is exhausted, all caches drop entries that were not used lately. A nil *Budget counts
+// nothing.
 type Budget struct {
 	mu       sync.Mutex
 	budget   *memory.Budget
 	caches   *memory.Account
 	sessions *memory.Account
 	members  map[aging]bool
-	since    int64 // bytes that caches have taken since they last aged
+	since    int64 // bytes that caches have charged since the last call of age
 }
 
-// aging is a cache that can make room. age drops old entries and returns the number of bytes that it has freed.
+// aging is a cache that can drop entries on demand. age drops its old entries and returns the number of bytes that they
+// took.
 type aging interface{ age() int64 }
 
-// NewBudget returns a Budget that charges b. It returns nil for a nil budget: only each cache's own limit
-// applies then.
+// NewBudget returns a Budget that charges b. If b is nil, it returns nil; each cache then has only its own limit.
 func NewBudget(b *memory.Budget) *Budget {
 	if b == nil {
 		return nil
@@ -29,7 +30,7 @@ func NewBudget(b *memory.Budget) *Budget {
 	return &Budget{budget: b, caches: b.Open(memory.Cache), sessions: b.Open(memory.Session), members: map[aging]bool{}}
 }
 
-// reserve charges n bytes for an entry of a cache, and reports whether there is room.
+// reserve charges n bytes for an entry of cache c. It returns false if there is not enough memory.
 func (k *Budget) reserve(c aging, n int64) bool {
 	if k == nil {
 		return true
@@ -43,7 +44,8 @@ func (k *Budget) reserve(c aging, n int64) bool {
 	return k.tryGrow(k.caches, n)
 }
 
-// tryGrow charges n bytes to an account, and reports whether there is room. The caller holds k.mu.
+// tryGrow charges n bytes to account a. If there is not enough memory, it lets the caches age and tries again. It
+// returns false if that did not help. The caller holds k.mu.
 func (k *Budget) tryGrow(a *memory.Account, n int64) bool {
 	for range 2 { // the second age drops entries that the first has moved to the old generation
 		if a.TryGrow(n) {
@@ -61,7 +63,7 @@ func (k *Budget) age() {
 	}
 }
 
-// free gives n bytes of a cache back.
+// free gives back n bytes that reserve has charged.
 func (k *Budget) free(n int64) {
 	if k == nil || n == 0 {
 		return
@@ -71,7 +73,7 @@ func (k *Budget) free(n int64) {
 	k.caches.Shrink(n)
 }
 
-// leave removes a closed cache from those that age.
+// leave removes a closed cache from the caches that age.
 func (k *Budget) leave(c aging) {
 	if k == nil {
 		return
@@ -81,17 +83,16 @@ func (k *Budget) leave(c aging) {
 	delete(k.members, c)
 }
 
-// multiplexedShare is the part of the session memory, 1/multiplexedShare, that only multiplexed sessions may take. A
-// client needs one of these to begin at all, while it can make any number of regular sessions, each of which stays for
-// an hour.
+// Only multiplexed sessions may take the last 1/multiplexedShare of the sessions' memory. A client needs a multiplexed
+// session to begin at all. In contrast, it can make any number of regular sessions, each of which stays for an hour.
 const multiplexedShare = 4
 
-// accountStep is an upper bound of the memory that an account takes beyond its need. Sessions are refused before they
-// would need that memory, since caches cannot make room for it.
+// accountStep is how many bytes more than it needs an account may take at most. KeepSessions leaves that many bytes of
+// the sessions' share unused, because dropping cache entries could not free them.
 const accountStep = 256 << 10
 
-// KeepSessions charges n bytes for sessions. It fails with RESOURCE_EXHAUSTED if sessions have taken all the memory
-// that they may.
+// KeepSessions charges n bytes for new sessions. multiplexed says whether they are multiplexed ones. It fails with
+// RESOURCE_EXHAUSTED if the sessions would exceed their share of the memory.
 func (k *Budget) KeepSessions(n int64, multiplexed bool) error {
 	if k == nil {
 		return nil

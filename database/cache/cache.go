@@ -2,13 +2,13 @@ package cache
 
 import "sync"
 
-// Bounds of one generation of a cache. A cache has two generations.
+// Limits of one generation of a cache. A cache has two generations.
 const (
 	Entries  = 2000 // entries in one generation
 	maxBytes = 64 << 20
 
-	// An entry is estimated to take EntryBytes and entryBytesPer for each byte of its key. A prepared statement takes
-	// about 10 KiB, and a few words for each name and literal of a long text.
+	// The size of an entry is estimated as EntryBytes, plus entryBytesPer for each byte of its key. The reason: a
+	// prepared statement takes about 10 KiB, and a long SQL text has a few words of memory for each name and literal.
 	EntryBytes    = 8 << 10
 	entryBytesPer = 32 // bytes for each byte of the key
 )
@@ -58,8 +58,8 @@ func (c *Cache[T]) rejuvenate(key string) (T, bool) {
 	return v, ok
 }
 
-// Find is Get with a key in bytes, which saves the conversion to a string. It does not move entries between
-// generations.
+// Find is Get with a key in bytes, which saves the conversion to a string. Unlike Get, it does not move the entry to
+// the young generation.
 func (c *Cache[T]) Find(key []byte) (T, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -70,7 +70,7 @@ func (c *Cache[T]) Find(key []byte) (T, bool) {
 	return v, ok
 }
 
-// Put adds an entry, unless there is no memory for it.
+// Put adds an entry. If there is not enough memory, or the cache is closed, it does nothing.
 func (c *Cache[T]) Put(key string, v T) {
 	size := entrySize(key)
 	if !c.Budget.reserve(c, size) {
@@ -88,7 +88,7 @@ func (c *Cache[T]) Put(key string, v T) {
 	}
 }
 
-// Len returns the number of entries.
+// Len returns the number of entries in both generations.
 func (c *Cache[T]) Len() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -97,7 +97,8 @@ func (c *Cache[T]) Len() int {
 
 func entrySize(key string) int64 { return EntryBytes + entryBytesPer*int64(len(key)) }
 
-// remove removes an entry from both generations, and returns the bytes that it has freed. The caller holds c.mu.
+// remove removes the entry of a key from both generations, and returns the number of bytes that it took. The caller
+// holds c.mu.
 func (c *Cache[T]) remove(key string) (dropped int64) {
 	for i, entries := range []map[string]T{c.young, c.old} {
 		if _, ok := entries[key]; ok {
@@ -109,8 +110,8 @@ func (c *Cache[T]) remove(key string) (dropped int64) {
 	return dropped
 }
 
-// insert puts an entry into the young generation, and returns the bytes that it has freed by dropping the old one. The
-// caller holds c.mu.
+// insert puts an entry into the young generation. If that generation is full, it calls rotate first. It returns the
+// number of bytes that rotate has freed. The caller holds c.mu.
 func (c *Cache[T]) insert(key string, v T) (dropped int64) {
 	size := entrySize(key)
 	if c.young == nil || len(c.young) >= Entries || c.bytes[0]+size > maxBytes {
@@ -121,8 +122,8 @@ func (c *Cache[T]) insert(key string, v T) (dropped int64) {
 	return dropped
 }
 
-// rotate drops the old generation, begins a new young one, and returns the bytes that it has freed. The caller holds
-// c.mu.
+// rotate drops the old generation, makes the young generation the old one, and begins an empty young one. It returns
+// the number of bytes that the dropped entries took. The caller holds c.mu.
 func (c *Cache[T]) rotate() (dropped int64) {
 	dropped = c.bytes[1]
 	c.old, c.young = c.young, make(map[string]T)

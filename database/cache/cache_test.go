@@ -9,8 +9,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestCachesShareMemory checks that the caches of all databases together stay within their budget. Entries that are
-// used again and again stay, even in a database with few requests. A dropped database gives all of its memory back.
+// TestCachesShareMemory checks three things. The caches of all databases together stay within the budget. An entry that
+// is used again and again stays, even in the cache of a database with few requests. Closing a cache, as for a dropped
+// database, gives back all of its memory.
 func TestCachesShareMemory(t *testing.T) {
 	budget := memory.NewBudget(4 << 20)
 	k := NewBudget(budget)
@@ -36,7 +37,8 @@ func TestCachesShareMemory(t *testing.T) {
 	}
 }
 
-// TestSessionsMakeRoom checks that sessions evict prepared statements, up to half of the budget.
+// TestSessionsMakeRoom checks that cached statements are dropped to free memory for sessions, and that sessions are
+// refused once they have their share of the budget.
 func TestSessionsMakeRoom(t *testing.T) {
 	budget := memory.NewBudget(4 << 20)
 	k := NewBudget(budget)
@@ -62,7 +64,8 @@ func TestSessionsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestLongKeys puts entries with long keys into a cache. It must stay within its bound by size, and keep the entry that is in use.
+// TestLongKeys puts entries with long keys into a cache. The cache must stay within its limit of bytes, and keep an
+// entry that is put again and again.
 func TestLongKeys(t *testing.T) {
 	var c Cache[int]
 	for i := range 1000 {

@@ -16,18 +16,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// copyChanges counts the rows of each chunk that have changed since the chunk was copied. A row counts once in each
-// pass that finds a change of it, so a count is an upper bound.
+// copyChanges counts, for each chunk, the rows that have changed since the chunk was copied. Passes over the changes do
+// the counting. A row that changes again counts again in the next pass, so a count is an upper bound.
 type copyChanges struct {
-	counted mvcc.Timestamp                             // the passes have counted the changes up to here
+	counted mvcc.Timestamp                             // the changes up to this timestamp are counted
 	commits uint64                                     // number of the database's commits at the last pass
 	ended   time.Time                                  // when the last pass ended
-	roots   []copyRoot                                 // in the order of their keys
-	spans   []table.Span                               // the spans that a pass reads
-	byCopy  map[schema.TableID]map[uint64]chunkChanges // by chunk number
+	roots   []copyRoot                                 // in the order of their key ranges
+	spans   []table.Span                               // the key ranges that a pass reads
+	byCopy  map[schema.TableID]map[uint64]chunkChanges // the second key is the number of the chunk
 }
 
-// copyRoot is a table or index that is not interleaved, with the copies of it and of all that is interleaved in it.
+// copyRoot is a table or index that is not interleaved. copies are its copy and the copies of all tables and indexes
+// that are interleaved in it.
 type copyRoot struct {
 	span   table.Span
 	copies []*wantedCopy
@@ -38,7 +39,7 @@ type chunkChanges struct {
 	since time.Time // when the last change was counted
 }
 
-// set sets the changes counted in a chunk.
+// set sets the number of changed rows of a chunk, and the time of the last count.
 func (c *copyChanges) set(id schema.TableID, number uint64, to chunkChanges) {
 	if c.byCopy[id] == nil {
 		c.byCopy[id] = map[uint64]chunkChanges{}
@@ -46,11 +47,12 @@ func (c *copyChanges) set(id schema.TableID, number uint64, to chunkChanges) {
 	c.byCopy[id][number] = to
 }
 
-// A pass also reads versions in memory that earlier passes have counted. So the next pass waits for restOfCounts times
-// the CPU time of the last one. It waits for restOfFew times that time while a pass would cost more than countOfCommit
-// for each commit since. CPU time decides: a pass that waits for a processor or the disk costs commits nothing. But a
-// pass never waits longer than CountWithin, since a commit may change many rows, and reads meet all of them. The memory
-// that a pass reads is bounded, so even then the passes take a small part of a core.
+// A pass also reads versions in memory that earlier passes have counted. So the pause before the next pass is
+// restOfCounts times the CPU time of the last pass. While there have been so few commits since the last pass that
+// another one would cost more than countOfCommit for each, the pause is restOfFew times that CPU time. CPU time, not
+// elapsed time, decides: a pass that waits for a processor or the disk delays no commit. The pause is never longer than
+// CountWithin, since even one commit may change many rows, which make reads of the copy slower until they are counted.
+// The memory that a pass reads is bounded, so even then the passes use a small part of a core.
 const (
 	restOfCounts  = 49
 	restOfFew     = 399
@@ -58,7 +60,7 @@ const (
 	CountWithin   = 10 * time.Second
 )
 
-// countIsDue reports whether a pass is due.
+// countIsDue reports whether it is time for the next pass.
 func (u *Upkeep) countIsDue() bool {
 	c, commits := &u.changes, u.cfg.Transactions.Commits()
 	rest := u.cfg.Clock().Sub(c.ended)
@@ -68,7 +70,7 @@ func (u *Upkeep) countIsDue() bool {
 	return rest >= min(u.Took*restOfFew, CountWithin) || time.Duration(commits-c.commits)*countOfCommit >= u.Took
 }
 
-// follow sets the spans that passes read to those of the wanted copies of a catalog.
+// follow sets the key ranges that passes read, so that they cover all wanted copies of a catalog.
 func (c *copyChanges) follow(catalog *schema.Catalog, wanted []*wantedCopy) {
 	if len(wanted) == 0 { // most databases have no copies, and some of them have thousands of tables
 		c.roots, c.spans = nil, nil
@@ -112,14 +114,14 @@ func (c *copyChanges) follow(catalog *schema.Catalog, wanted []*wantedCopy) {
 	}
 }
 
-// Count makes a pass over the changes, and records the CPU time that it took. The caller holds StepMu.
+// Count makes a pass over the changes, and sets Took to the CPU time that the pass used. The caller holds StepMu.
 func (u *Upkeep) Count(ctx context.Context) (err error) {
 	u.Took = cpu.Spent(ctx, func() { err = u.pass(ctx) })
 	return err
 }
 
-// pass counts the changes since the pass before. The first pass after a start counts the changes since the oldest
-// chunk.
+// pass counts the changes since the previous pass. The first pass after a start counts the changes since the oldest
+// chunk was copied.
 func (u *Upkeep) pass(ctx context.Context) error {
 	began, c := u.cfg.Clock(), &u.changes
 	commits := u.cfg.Transactions.Commits()
@@ -136,7 +138,8 @@ func (u *Upkeep) pass(ctx context.Context) error {
 			}
 		}
 	}
-	// A chunk older than the horizon is built again. Other chunks have no changes before the horizon.
+	// Changes before the horizon need not be counted: a chunk that is older than the horizon will be built again, and
+	// all other chunks were copied after the horizon.
 	c.counted = max(c.counted, u.cfg.Rows.Horizon())
 	for _, span := range c.spans {
 		err := u.countIn(ctx, span, snapshot.Timestamp(), began)
@@ -153,7 +156,8 @@ func (u *Upkeep) pass(ctx context.Context) error {
 	return nil
 }
 
-// countIn counts the changes in a span up to timestamp to, except those of chunks that were copied after the change.
+// countIn counts the changes in a span from c.counted up to timestamp to. It does not count a change that is older than
+// the chunk of its row, since the chunk has the change already.
 func (u *Upkeep) countIn(ctx context.Context, span table.Span, to mvcc.Timestamp, now time.Time) error {
 	c := &u.changes
 	cur, err := u.cfg.Rows.Changes(span.Start, span.End, c.counted, to)
@@ -200,7 +204,7 @@ func (u *Upkeep) countIn(ctx context.Context, span table.Span, to mvcc.Timestamp
 	return cur.Err()
 }
 
-// publishChanges shows the counts of copies to SPANNER_SYS.
+// publishChanges sets the numbers of changed rows that Policies shows for these copies.
 func (u *Upkeep) publishChanges(of ...schema.TableID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

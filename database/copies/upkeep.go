@@ -21,8 +21,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A commit does nothing for columnar copies. Instead, one goroutine of each database, the upkeep, keeps its copies up to date. It sleeps while there are none. It
-// does three things:
+// A commit does nothing for columnar copies. Instead, each database has one goroutine, the upkeep, which keeps its
+// copies up to date and sleeps while there are none. It does three things:
 //
 //   - It counts the rows of each chunk that have changed since the chunk was copied (copyChanges). It does so after commits, in
 //     passes that read the changes only.
@@ -31,21 +31,24 @@ import (
 //   - It gives chunks in which no row has changed a new timestamp, before garbage collection may remove the versions that a read at
 //     the old timestamp needs.
 //
-// Only one database of the store writes chunks at a time. After each chunk the upkeep rests for as long as the chunk
-// took, or restBesideCommits times as long if there were commits and the chunk was copied before. So it takes at most
-// half a core, or a tenth. If changes come faster than the upkeep can follow, more rows of each chunk have changed when
-// its turn comes, so that the work for each change becomes less.
+// Only one database of the store writes chunks at a time. After a chunk the upkeep pauses for as long as writing the
+// chunk took. If there were commits and a chunk existed before for these keys, it pauses restBesideCommits times as
+// long. So the upkeep uses at most half a core, or a tenth beside commits. If rows change faster than the upkeep can
+// follow, more rows of a chunk have changed when the chunk is rewritten, so that the work for each changed row becomes
+// less.
 const (
 	restBesideCommits = 9
-	// countEvery is the shortest time between two passes. The upkeep looks for commits as often.
+	// countEvery is the shortest time between two passes over changes. It is also the pause after a step that found no
+	// work.
 	countEvery = time.Second
-	// AfterRefusal is how long the upkeep waits when the disk or the memory is full, and afterFailure how long after
-	// any other error.
+	// AfterRefusal is the pause after a step that failed because the disk or the memory is full. afterFailure is the
+	// pause after any other error.
 	AfterRefusal = 10 * time.Second
 	afterFailure = time.Minute
-	// Forever is the pause while a database has no copies.
+	// Forever is the pause while a database has no copies. Only Wake ends it.
 	Forever time.Duration = 1<<63 - 1
-	// settling is how long the upkeep waits after a schema change, since many often come in a row.
+	// settling is how long the upkeep waits after a schema change before it looks at the catalog, since many schema
+	// changes often follow each other.
 	settling = 100 * time.Millisecond
 )
 
@@ -57,30 +60,30 @@ type Config struct {
 	Copies       *columnar.Copies
 	Clock        func() time.Time
 	Log          *slog.Logger
-	Memory       *memory.Budget   // is charged what writing a chunk takes; nil counts nothing
+	Memory       *memory.Budget   // charged for the memory that writing a chunk needs; nil counts nothing
 	Task         *cpu.Task        // measures the CPU time
-	Token        background.Token // held while a chunk is written and in the rest after it: only one database of the store writes at a time
+	Token        background.Token // held while a chunk is written, and in the pause after it
 }
 
 // Upkeep keeps the columnar copies of a database up to date.
 type Upkeep struct {
 	cfg   Config
 	Work  background.Task
-	woken chan struct{} // holds a token when the catalog has changed
+	woken chan struct{} // has an element if Wake was called
 
 	StepMu  sync.Mutex      // held for a step; guards the fields up to Took. A test that holds it makes all steps itself.
-	catalog *schema.Catalog // from which wanted was made; nil before the first step
-	wanted  []*wantedCopy   // in the order of the tables, each followed by its indexes
+	catalog *schema.Catalog // the catalog from which wanted was made; nil before the first step
+	wanted  []*wantedCopy   // in the order of the tables; the indexes of a table follow it
 	changes copyChanges
-	commits uint64     // number of the database's commits when the last work ended
-	queue   []copyWork // work that is due, in the order in which it is done
-	looked  time.Time  // when the queue was made
-	// retention is the retention period when the queue was made.
+	commits uint64     // number of the database's commits when the last chunk was written
+	queue   []copyWork // work that is due, the most urgent first
+	looked  time.Time  // when lookForWork last filled the queue
+	// retention is the version retention period when the queue was filled.
 	retention time.Duration
-	Took      time.Duration // CPU time of the last pass over changes
+	Took      time.Duration // CPU time that the last pass over changes used
 
 	mu      sync.Mutex
-	changed map[schema.TableID]int64 // number of rows of a copy that have changed since they were copied, approximately
+	changed map[schema.TableID]int64 // about how many rows of a copy have changed since they were copied
 }
 
 // wantedCopy is the copy of a table or index whose columnar_policy is 'enabled'.
@@ -88,19 +91,19 @@ type wantedCopy struct {
 	table      *schema.Table
 	index      *schema.Index // nil for the table itself
 	layout     *table.Layout
-	projection *table.Projection // all columns; made at first use
+	projection *table.Projection // has all columns; made at first use
 	*columnar.Copy
 
-	due  bool      // it may need work
-	look time.Time // when to look at it again, even if nothing changes
+	due  bool      // the copy may need work
+	look time.Time // when to look for work on the copy again, even if no row changes
 }
 
-// New returns an Upkeep that has not looked at the copies yet.
+// New returns an Upkeep that has not made a step yet.
 func New(cfg Config) *Upkeep {
 	return &Upkeep{cfg: cfg, woken: make(chan struct{}, 1), changed: map[schema.TableID]int64{}}
 }
 
-// Wake makes the upkeep look at the newest catalog.
+// Wake ends the pause of Run, so that the upkeep looks at the newest catalog.
 func (u *Upkeep) Wake() {
 	select {
 	case u.woken <- struct{}{}:
@@ -108,7 +111,7 @@ func (u *Upkeep) Wake() {
 	}
 }
 
-// Run keeps the columnar copies up to date until ctx ends.
+// Run makes steps until ctx ends.
 func (u *Upkeep) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		pause := u.Once(ctx)
@@ -130,7 +133,8 @@ func (u *Upkeep) Run(ctx context.Context) {
 	}
 }
 
-// Once takes the next step, and returns the pause after it. It logs an error.
+// Once makes the next step and returns the pause after it. If the step fails, it logs the error and returns a longer
+// pause.
 func (u *Upkeep) Once(ctx context.Context) (pause time.Duration) {
 	u.StepMu.Lock()
 	defer u.StepMu.Unlock()
@@ -156,8 +160,8 @@ func (u *Upkeep) Once(ctx context.Context) (pause time.Duration) {
 	return pause
 }
 
-// Step follows the catalog, counts changes if a pass is due, and does the first work in the queue. The caller holds
-// StepMu.
+// Step makes one step: it follows the newest catalog, counts changes if a pass is due, and does the first work in the
+// queue. It returns the pause before the next step. The caller holds StepMu.
 func (u *Upkeep) Step(ctx context.Context) (pause time.Duration, err error) {
 	if err := u.follow(u.cfg.Catalog()); err != nil {
 		return 0, err
@@ -184,7 +188,7 @@ func (u *Upkeep) Step(ctx context.Context) (pause time.Duration, err error) {
 	return 0, u.work(ctx)
 }
 
-// follow sets wanted to the copies that a catalog asks for, and drops all other copies.
+// follow sets wanted to the copies that catalog c asks for, and drops all other copies.
 func (u *Upkeep) follow(c *schema.Catalog) error {
 	if c == u.catalog {
 		return nil
@@ -225,7 +229,7 @@ func (u *Upkeep) follow(c *schema.Catalog) error {
 	return nil
 }
 
-// columns returns the projection of the copy, which has all columns.
+// columns returns the projection of the copy: all columns of the table or index.
 func (w *wantedCopy) columns() (p *table.Projection, err error) {
 	if w.projection == nil {
 		w.projection, err = columnar.Columns(w.table, w.index)

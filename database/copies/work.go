@@ -21,10 +21,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A chunk is rewritten when 1/shareChanged of its rows have changed, and at least fewChanged. It is also rewritten when
-// 1/shareSettled of its rows have changed and no row has for settledAfter. So while changes go on, each costs the
-// writing of about shareChanged rows, and a read finds about 1/shareChanged of a chunk's rows changed at most, or
-// fewChanged rows.
+// A chunk is rewritten when 1/shareChanged of its rows have changed, and at least fewChanged rows. It is also rewritten
+// when 1/shareSettled of its rows have changed and then no row changed for settledAfter. So, while rows change, the
+// upkeep writes about shareChanged rows for each changed row. A read finds that at most about 1/shareChanged of a
+// chunk's rows have changed, or fewChanged rows.
 const (
 	shareChanged = 8
 	fewChanged   = 1 << 10
@@ -32,12 +32,12 @@ const (
 	settledAfter = 10 * time.Second
 )
 
-// A chunk gets a new timestamp when it is older than 1/shareRenewed of the retention period. The upkeep notices that at
-// most half as much time later.
+// A chunk gets a new timestamp when it is older than 1/shareRenewed of the version retention period. The upkeep looks
+// for such chunks at least every half of that time.
 const shareRenewed = 3
 
-// Two neighbours are merged when they take at most 1/shareMerged of one chunk together, so that the next inserts do not
-// divide it again.
+// Two neighbouring chunks are merged if they have together at most 1/shareMerged of the rows and bytes that one chunk
+// may have, so that the next inserts do not divide the merged chunk again.
 const shareMerged = 2
 
 // copyWork is one piece of work of the upkeep.
@@ -45,24 +45,24 @@ type copyWork struct {
 	*wantedCopy
 	kind      copyKind
 	span      table.Span // the keys to write
-	continued bool       // this is the rest of a span, after a chunk that was full
+	continued bool       // span is what remains of a larger span, after a chunk that was full
 }
 
-// copyKind is the reason for a copyWork, the most urgent first.
+// copyKind is the reason for a copyWork. The constants are in order of urgency.
 type copyKind uint8
 
 const (
-	renew   copyKind = iota // chunks are old: once they are too old they must be built again
-	build                   // no chunk serves reads of the span, or it lacks columns
-	rewrite                 // many rows have changed
-	merge                   // neighbours are small
+	renew   copyKind = iota // chunks are old; once the versions that they need are collected, they must be built again
+	build                   // no chunk can serve reads of the span, or the chunk lacks columns
+	rewrite                 // many rows of the chunk have changed, or it has columns that were dropped
+	merge                   // neighbouring chunks are small
 )
 
-// lookEvery is how long the upkeep works at most before it looks for other work that is due.
+// lookEvery is how long the upkeep works on the queue before it looks again for more urgent work.
 const lookEvery = 10 * time.Second
 
-// lookForWork fills the queue with the work that is due, if the queue is empty or lookEvery has passed since it was
-// filled.
+// lookForWork fills the queue with all work that is due. It does nothing if the queue has work and was filled less than
+// lookEvery ago.
 func (u *Upkeep) lookForWork() {
 	now := u.cfg.Clock()
 	if len(u.queue) > 0 && now.Sub(u.looked) < lookEvery {
@@ -80,7 +80,7 @@ func (u *Upkeep) lookForWork() {
 	slices.SortStableFunc(u.queue, func(a, b copyWork) int { return int(a.kind) - int(b.kind) })
 }
 
-// requeue empties the queue. The next lookForWork finds the work again.
+// requeue empties the queue, and marks its copies as due, so that the next lookForWork finds the work again.
 func (u *Upkeep) requeue() {
 	for _, w := range u.queue {
 		w.due = true
@@ -88,7 +88,7 @@ func (u *Upkeep) requeue() {
 	u.queue = nil
 }
 
-// workOn returns the work that is due on a copy, and sets when to look at the copy again.
+// workOn returns the work that is due on a copy, and sets w.look, the time of the next look at the copy.
 func (u *Upkeep) workOn(w *wantedCopy, now time.Time) (list []copyWork) {
 	retention := u.cfg.Transactions.Retention()
 	old := u.cfg.Transactions.Now() - mvcc.Timestamp((retention / shareRenewed).Microseconds())
@@ -98,7 +98,7 @@ func (u *Upkeep) workOn(w *wantedCopy, now time.Time) (list []copyWork) {
 	}
 	p, err := w.columns()
 	if err != nil {
-		return nil // a step that reads the table reports the error
+		return nil // a request that reads the table reports the error
 	}
 	for _, span := range w.Estimate(columnar.Read{Projection: p, Spans: []table.Span{w.space()}, At: u.cfg.Transactions.Now()}).Rest {
 		add(build, span)
@@ -125,10 +125,11 @@ func (u *Upkeep) workOn(w *wantedCopy, now time.Time) (list []copyWork) {
 	return list
 }
 
-// rewriteThreshold returns the number of changed rows from which on a chunk is rewritten while changes go on.
+// rewriteThreshold returns the number of changed rows from which on a chunk is rewritten, even while its rows still
+// change.
 func rewriteThreshold(c columnar.Chunk) int64 { return max(c.Rows/shareChanged, fewChanged) }
 
-// hasDropped reports whether a chunk has columns that the table no longer has.
+// hasDropped reports whether a chunk has a column that the table no longer has.
 func (w *wantedCopy) hasDropped(c columnar.Chunk) bool {
 	return slices.ContainsFunc(c.Columns, func(id schema.ColumnID) bool {
 		return !slices.ContainsFunc(w.projection.Columns, func(col *schema.Column) bool { return col.ID == id })
@@ -139,7 +140,8 @@ func mergeable(a, b columnar.Chunk) bool {
 	return bytes.Equal(a.Span.End, b.Span.Start) && a.Rows+b.Rows <= columnar.MaxRows/shareMerged && a.Size+b.Size <= columnar.MaxBytes/shareMerged
 }
 
-// work does the first work in the queue, then rests. Only one database of the store works at a time.
+// work does the first work in the queue, then pauses. Meanwhile it holds Config.Token, so that no other database of the
+// store writes a chunk.
 func (u *Upkeep) work(ctx context.Context) error {
 	if err := u.cfg.Token.Acquire(ctx); err != nil {
 		return err
@@ -153,7 +155,7 @@ func (u *Upkeep) work(ctx context.Context) error {
 	switch {
 	case errors.Is(err, errCatalogChanged):
 		w.due = true
-		return nil // the next step follows it
+		return nil // the next step follows the newer catalog
 	case usererror.CodeOf(err) == codes.DataLoss && w.kind != build: // a build reads only rows, so the rows may be damaged
 		u.cfg.Log.Error("a columnar copy is damaged and will be made anew", slog.String("of", w.layout.Name()), slog.Any("error", err))
 		w.due = true
@@ -174,10 +176,11 @@ func (u *Upkeep) work(ctx context.Context) error {
 	return nil
 }
 
-// errCatalogChanged says that there is a newer catalog than the one that the upkeep follows.
+// errCatalogChanged says that the upkeep does not follow the newest catalog yet.
 var errCatalogChanged = errors.New("the catalog has changed")
 
-// do does one piece of work. What it writes comes from a snapshot of now with the columns of its catalog.
+// do does one piece of work. It reads the rows from a new strong snapshot, and the columns from the catalog that the
+// upkeep follows.
 func (u *Upkeep) do(ctx context.Context, w copyWork) error {
 	p, err := w.columns()
 	if err != nil {
@@ -221,16 +224,16 @@ func (u *Upkeep) do(ctx context.Context, w copyWork) error {
 		w.due = true // the merged chunk may be small enough to merge again
 	}
 	chunks := w.Chunks()
-	maps.DeleteFunc(u.changes.byCopy[w.layout.ID()], func(number uint64, _ chunkChanges) bool { // of chunks that are replaced
+	maps.DeleteFunc(u.changes.byCopy[w.layout.ID()], func(number uint64, _ chunkChanges) bool { // of replaced chunks
 		return !slices.ContainsFunc(chunks, func(c columnar.Chunk) bool { return c.Number == number })
 	})
 	u.publishChanges(w.layout.ID())
 	return nil
 }
 
-// splitRows returns the number of rows for the first of the two chunks into which a chunk that has grown too large is
-// divided. It is about half, so that both have room for more. It is 0 if the chunk is not divided. The last chunk is
-// never halved, since its table may grow in the order of the keys.
+// splitRows decides whether a chunk that has grown too large is divided into two. If so, it returns the number of rows
+// of the first of the two, about half, so that both can grow. If not, it returns 0. The last chunk is never divided
+// into halves: if the table grows in the order of its keys, a full chunk followed by a small one is better.
 func (u *Upkeep) splitRows(w copyWork) int {
 	if w.kind != rewrite || bytes.Equal(w.span.End, w.space().End) {
 		return 0
@@ -246,8 +249,8 @@ func (u *Upkeep) splitRows(w copyWork) int {
 	return 0
 }
 
-// recount counts the changed rows of a chunk again, up to the number that a rewrite needs, since copyChanges may
-// have counted a row several times. It reports whether they are too few for a rewrite, and then corrects the count.
+// recount counts the changed rows of a chunk exactly, up to the number that a rewrite needs, since copyChanges may have
+// counted a row several times. If they are too few for a rewrite, it corrects the count and returns true.
 func (u *Upkeep) recount(ctx context.Context, w copyWork, src columnar.Source) (bool, error) {
 	id := w.layout.ID()
 	for _, c := range w.Chunks() {
@@ -263,7 +266,7 @@ func (u *Upkeep) recount(ctx context.Context, w copyWork, src columnar.Source) (
 			return false, err
 		}
 		u.changes.set(id, c.Number, chunkChanges{int64(n), counted.since})
-		w.due = true // the corrected count may be enough for a rewrite once changes stop
+		w.due = true // the corrected count may be enough for a rewrite once no more rows change
 		u.publishChanges(id)
 		return true, nil
 	}

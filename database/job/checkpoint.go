@@ -13,14 +13,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// checkpoint records how far a job has come. It is a value in the database's own key space, so that the transaction of
-// a chunk commits both its rows and the checkpoint. Its key is:
+// checkpoint records how far a job has come. It is stored as a value in the key space of the database, so that one
+// transaction can commit both the rows of a chunk and the checkpoint. Its key is:
 //
 //	01 <name of the job> 00
 //
-// Keys of tables and indexes begin with an ID, from 0x02 on (table.Layout), so checkpoints come before all of them.
+// Keys of tables and indexes begin with an ID, from 0x02 on (table.Layout), so all checkpoints sort before them.
 type checkpoint struct {
-	After []byte          // the last key that is done
+	After []byte          // last key of the last chunk that is done
 	Done  bool            // no rows follow After
 	State json.RawMessage `json:",omitempty"`
 	At    time.Time
@@ -38,7 +38,7 @@ func checkpointSpan(prefix string) table.Span {
 	return table.Span{Start: append(bytes.Clone(start), 0), End: append(start, 0xff, 0)}
 }
 
-// resume loads the checkpoint of the job, if it has one, so that the job goes on after it.
+// resume loads the checkpoint of the job, if there is one, so that the job continues after the last key that is done.
 func (r *run) resume(ctx context.Context) error {
 	if r.Name == "" {
 		return nil
@@ -68,7 +68,7 @@ func (r Runner) load(ctx context.Context, name string) (c checkpoint, err error)
 	return c, nil
 }
 
-// putCheckpoint adds the checkpoint after a chunk to the chunk's transaction.
+// putCheckpoint adds the job's checkpoint to the transaction that does chunk, so that both are committed together.
 func (r *run) putCheckpoint(ctx context.Context, w table.Writer, chunk table.Chunk) error {
 	if r.Name == "" {
 		return nil
@@ -94,8 +94,9 @@ func (c *checkpoint) encode(name string) (key, val []byte, err error) {
 	return checkpointKey(name), val, nil
 }
 
-// Checkpoint returns the key and value of a checkpoint. Work that runs without transactions writes it together with its
-// results, and the next process goes on after the key that Runner.Position returns.
+// Checkpoint returns the key and value of a checkpoint. It is for work that runs without transactions: the caller
+// writes the checkpoint in the same batch as its results. The next process calls Runner.Position for the key after
+// which to continue.
 func Checkpoint(name string, after []byte, done bool, now time.Time) (key, val []byte, err error) {
 	return (&checkpoint{After: after, Done: done, At: now}).encode(name)
 }
@@ -103,7 +104,8 @@ func Checkpoint(name string, after []byte, done bool, now time.Time) (key, val [
 // checkpointEvery is how often a job without Do stores its checkpoint. A commit at this rate hardly slows it down.
 const checkpointEvery = time.Second
 
-// noteFound stores the checkpoint of a job without Do after a chunk, every checkpointEvery and at the end.
+// noteFound stores the checkpoint of a job without Do. The job calls it after each chunk, but it stores only every
+// checkpointEvery, and after the last chunk.
 func (r *run) noteFound(ctx context.Context, chunk table.Chunk) error {
 	now := r.runner.Clock()
 	if r.Name == "" || chunk.More && now.Sub(r.noted) < checkpointEvery {
@@ -117,7 +119,8 @@ func (r *run) noteFound(ctx context.Context, chunk table.Chunk) error {
 	return err
 }
 
-// Position returns the last key that the job of this name has done, nil if none; done says that no rows follow it.
+// Position returns the last key that the job with a name has done, or nil if it has done none. done says that no rows
+// follow this key.
 func (r Runner) Position(ctx context.Context, name string) (after []byte, done bool, err error) {
 	c, err := r.load(ctx, name)
 	return c.After, c.Done, err
@@ -134,12 +137,12 @@ func (r *run) setState(data json.RawMessage) error {
 	return nil
 }
 
-// Forget deletes the checkpoints of all jobs whose names begin with prefix: none of them will be resumed.
+// Forget deletes the checkpoints of all jobs whose names begin with prefix, so that none of these jobs can be resumed.
 func (r Runner) Forget(ctx context.Context, prefix string) error {
 	return r.forget(ctx, prefix, func(checkpoint) bool { return true })
 }
 
-// ForgetOlder deletes the checkpoints of jobs whose names begin with prefix and that have done nothing since a time.
+// ForgetOlder deletes the checkpoints that were stored before a time, of jobs whose names begin with prefix.
 func (r Runner) ForgetOlder(ctx context.Context, prefix string, since time.Time) error {
 	return r.forget(ctx, prefix, func(c checkpoint) bool { return c.At.Before(since) })
 }
@@ -159,8 +162,8 @@ func (r Runner) forget(ctx context.Context, prefix string, old func(checkpoint) 
 	})
 }
 
-// checkpoints returns the keys of the checkpoints that which selects, of jobs whose names begin with prefix. A
-// checkpoint that cannot be decoded counts as one with time zero.
+// checkpoints returns the keys of the checkpoints that the function which selects, of jobs whose names begin with
+// prefix. If a checkpoint cannot be decoded, which gets one with a zero At, so that it counts as very old.
 func (r Runner) checkpoints(ctx context.Context, prefix string, which func(checkpoint) bool) (keys [][]byte, err error) {
 	snapshot, err := r.Transactions.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
 	if err != nil {

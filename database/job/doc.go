@@ -7,9 +7,10 @@
 //
 // With each chunk the job commits a checkpoint: the last key of the chunk, and the job's counts so far. A job may be
 // interrupted by an error, a cancelled context or the end of the process. If it is run again under the same name, it
-// goes on after its checkpoint. So no chunk is done twice.
+// continues after its checkpoint. So no chunk is done twice.
 //
-// What it leaves out: running several chunks at once, and remembering which jobs there are. Its callers do.
+// The package runs the chunks of a job one after the other, and it keeps no list of the jobs. Its callers do both if
+// they need it.
 //
 // Imports of this module: kv, schema, table, txn, usererror.
 package job

@@ -18,33 +18,34 @@ import (
 
 // Job is the description of a job.
 type Job struct {
-	// Name is unique in the database: the checkpoint is stored under it. A job without a name stores no checkpoint. A
-	// job without Do, which writes nothing else, stores one every checkpointEvery, and at its end.
+	// Name is unique in the database, because the checkpoint is stored under it. A job without a name stores no
+	// checkpoint. A job without Do stores its checkpoint every checkpointEvery, and at its end.
 	Name string
-	// Find returns the next chunk after a key (nil: the first chunk) in a new snapshot. A chunk without rows has no
-	// work.
+	// Find returns the first chunk of rows whose keys follow after (nil: the first chunk of all). It reads a new
+	// snapshot. If the chunk has no rows, Do is not called.
 	Find func(ctx context.Context, view table.View, after []byte, limits table.Limits) (table.Chunk, error)
-	// Do does the work of a chunk in a transaction; it is called again if the transaction is. It is nil if Find does
-	// all the work.
+	// Do does the work of a chunk in a transaction. If the transaction is retried, Do is called again. Do is nil if
+	// Find does all the work of the job.
 	Do func(ctx context.Context, w table.Writer, c table.Chunk) error
-	// Skip is called if a chunk of one row fails with err. The job goes on after the row if Skip returns nil, and ends
-	// with its error otherwise. If Skip is nil, the job ends.
+	// Skip is called if a chunk of one row fails with err. If Skip returns nil, the job continues after this row.
+	// Otherwise the job ends with the error that Skip returns. If Skip is nil, the job ends with err.
 	Skip func(c table.Chunk, err error) error
-	// State, if not nil, points to the counts of Do and Skip. It is stored with the checkpoint, as JSON, and read from
-	// it when the job is resumed. If a transaction fails, the job restores the State from before it.
+	// State, if not nil, points to the counts that Do and Skip keep. The State is stored as JSON in the checkpoint, and
+	// read from the checkpoint when the job is resumed. If a transaction fails, the job sets State back to what it was
+	// before the transaction.
 	State any
 
 	// Background says that the job gives way to all other transactions (txn.Options.Background), and rests after each
-	// chunk for as long as the chunk took. If a chunk is aborted, the job tries half of it. Other jobs run the same
-	// chunk again until it is not aborted.
+	// chunk for as long as the chunk took. If a chunk of a background job is aborted, the job tries half of the chunk.
+	// Without Background, the job retries the same chunk until it is not aborted.
 	Background bool
 	Tag        string // tag of its transactions
-	// System says that the work is the server's own. Excluded says that change streams need not record it. See
-	// txn.Options.
+	// System says that the server itself, and no user, does the work. Excluded says that change streams which allow it
+	// do not record the changes. See txn.Options.
 	System, Excluded bool
-	// AnySize says that a chunk of one row may exceed the limit of a user's commit.
+	// AnySize says that a transaction for a single row may be larger than a user's commit.
 	AnySize bool
-	// Progress, if not nil, is called after each chunk with the last key that is done.
+	// Progress, if not nil, is called after each chunk with the chunk's last key.
 	Progress func(last []byte)
 }
 
@@ -55,7 +56,8 @@ type Runner struct {
 	Catalog      func() *schema.Catalog // returns the newest catalog
 }
 
-// Run runs a job to its end. It begins after the job's checkpoint, if there is one. The checkpoint stays until Forget.
+// Run runs a job to its end. If the job has a checkpoint, Run continues after it. The checkpoint stays in the store
+// until Forget.
 func (r Runner) Run(ctx context.Context, j Job) error {
 	run := &run{Job: j, runner: r, limits: table.FullChunk, noted: r.Clock()}
 	if err := run.resume(ctx); err != nil {
@@ -75,8 +77,8 @@ func (r Runner) Run(ctx context.Context, j Job) error {
 	return nil
 }
 
-// Transact runs work in a read-write transaction, again and again until it is not aborted. A schema change aborts the
-// transaction.
+// Transact runs work in a read-write transaction and commits it. It retries an aborted transaction until it commits. A
+// schema change aborts the transaction.
 func (r Runner) Transact(ctx context.Context, work func(table.Writer) error) error {
 	_, err := r.transact(ctx, txn.Options{}, work)
 	return err
@@ -111,13 +113,14 @@ func (r Runner) transact(ctx context.Context, opts txn.Options, work func(table.
 type run struct {
 	Job
 	runner Runner
-	after  []byte // the last key that is done; nil before the first chunk
+	after  []byte // last key of the last chunk that is done; nil before the first chunk
 	done   bool
 	limits table.Limits // limits of the next chunk
-	noted  time.Time    // when a job without Do last stored its checkpoint, or began
+	noted  time.Time    // when a job without Do last stored its checkpoint; at first, when it began
 }
 
-// next finds a chunk and does it, or halves the limit for the next try.
+// next finds the next chunk and does its work. If the work fails because the chunk is too large, it halves the row
+// limit instead, so that the next call tries a smaller chunk.
 func (r *run) next(ctx context.Context) error {
 	snapshot, err := r.runner.Transactions.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
 	if err != nil {
@@ -148,7 +151,8 @@ func (r *run) next(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// refused handles a chunk that failed: the chunk is tried again in halves, it is skipped, or the job ends.
+// refused decides what to do about a chunk that failed with the error why. It halves the row limit and returns again =
+// true, or it skips the row of the chunk and returns nil, or it returns the error that ends the job.
 func (r *run) refused(ctx context.Context, c table.Chunk, why error) (again bool, err error) {
 	_, user := usererror.As(why)
 	switch {
@@ -167,7 +171,7 @@ func (r *run) refused(ctx context.Context, c table.Chunk, why error) (again bool
 	return false, why
 }
 
-// commit does a chunk in a transaction, together with the checkpoint after it.
+// commit runs Do for a chunk in a transaction, which also stores the checkpoint after the chunk.
 func (r *run) commit(ctx context.Context, c table.Chunk) error {
 	before, err := json.Marshal(r.State)
 	if err != nil {

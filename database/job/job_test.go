@@ -70,7 +70,7 @@ func (w *world) open() {
 	}
 }
 
-// crash opens the synced files again, as after kill -9.
+// crash reopens the store with only the data that was synced, as after a crash of the machine.
 func (w *world) crash() {
 	after := w.fs.CrashClone(vfs.CrashCloneCfg{})
 	w.end()
@@ -82,11 +82,11 @@ func (w *world) key(k int) []byte {
 	return w.layout.AppendKey(nil, []value.Value{value.OfInt64(int64(k))})
 }
 
-// chunks holds the counts of a test's job.
+// chunks counts what the job of a test has done. It is the job's State.
 type chunks struct{ Chunks, Rows int }
 
-// counting returns a job that appends a byte to every row and counts in state. It calls before with each chunk before
-// it does the chunk.
+// counting returns a job that appends a byte to every row, and counts chunks and rows in state. It calls before with
+// each chunk before the chunk's work.
 func (w *world) counting(name string, state *chunks, before func(c table.Chunk) error) Job {
 	return Job{
 		Name:  name,
@@ -111,7 +111,7 @@ func (w *world) counting(name string, state *chunks, before func(c table.Chunk) 
 	}
 }
 
-// read copies the rows of a span.
+// read reads the rows of a span, with exclusive locks, and returns copies of them.
 func read(ctx context.Context, view table.View, span table.Span) (rows []table.Stored, err error) {
 	cur, err := view.Scan(ctx, span, table.ScanOptions{Lock: table.LockExclusive})
 	if err != nil {
@@ -123,7 +123,7 @@ func read(ctx context.Context, view table.View, span table.Span) (rows []table.S
 	return rows, errors.Join(cur.Err(), cur.Close())
 }
 
-// wantRows checks that there are n rows and that every row holds these bytes.
+// wantRows checks that the table has n rows, each with the value want.
 func (w *world) wantRows(n int, want string) {
 	w.Helper()
 	snapshot, err := w.jobs.Transactions.Snapshot(context.Background(), txn.Bound{})
@@ -145,8 +145,9 @@ var errStop = errors.New("stop")
 
 func always(table.Chunk) error { return nil }
 
-// TestResume interrupts a job after every chunk, by an error, a cancelled context or a crash, and runs it again under
-// its name. It must do and count every row once. A job without a name must begin anew.
+// TestResume interrupts a job in the second chunk of each run, by an error, a cancelled context or a crash, and runs it
+// again under its name. The job must do and count every row once. A job without a name must begin again at the first
+// row.
 func TestResume(t *testing.T) {
 	const rows = 3*table.ChunkRows + 7
 	interruptions := map[string]func(w *world, cancel func()) error{
@@ -192,7 +193,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestCheckpoints checks that Forget deletes checkpoints, and ForgetOlder the old ones.
+// TestCheckpoints checks that Forget deletes all checkpoints with a prefix, and that ForgetOlder deletes only old ones.
 func TestCheckpoints(t *testing.T) {
 	w := newWorld(t, 1, nil)
 	for _, name := range []string{"a/1", "a/2", "b/1"} {
@@ -217,8 +218,8 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
-// TestHalves checks that a chunk which is too large for a transaction is halved until it fits, that chunks then grow
-// again, and that a single row which is too large ends the job.
+// TestHalves checks that a job halves a chunk that is too large for a transaction until it is small enough, and that
+// the next chunks grow again. If a single row is too large, the job must end.
 func TestHalves(t *testing.T) {
 	w := newWorld(t, 2000, nil)
 	var state chunks
@@ -242,8 +243,8 @@ func TestHalves(t *testing.T) {
 	w.wantRows(2000, "+")
 }
 
-// TestChunksOfLargeRows checks that the bytes read and the bytes written both bound a chunk, and that a larger row is a
-// chunk by itself.
+// TestChunksOfLargeRows checks that a chunk is limited both by the bytes that it reads and by the bytes that it writes.
+// A row above these limits must be a chunk by itself.
 func TestChunksOfLargeRows(t *testing.T) {
 	w := newWorld(t, 20, make([]byte, 3*table.ChunkBytes/8))
 	err := w.jobs.Run(context.Background(), w.counting("", new(chunks), func(c table.Chunk) error {
@@ -259,7 +260,7 @@ func TestChunksOfLargeRows(t *testing.T) {
 	if state != (chunks{3, 3}) {
 		t.Errorf("counted %+v", state)
 	}
-	// One row becomes larger than a commit may be.
+	// The job writes more for one row than a commit may hold. It must fail unless AnySize is set.
 	j := w.counting("", &state, always)
 	j.Do = func(ctx context.Context, to table.Writer, c table.Chunk) error {
 		for i := range 11 {
@@ -276,7 +277,8 @@ func TestChunksOfLargeRows(t *testing.T) {
 	w.ok(w.jobs.Run(context.Background(), j))
 }
 
-// TestAborted checks that an aborted chunk is run again unchanged, and that its counts are restored.
+// TestAborted checks that an aborted chunk is run again with the same rows, and that the counts of its aborted attempts
+// are not kept.
 func TestAborted(t *testing.T) {
 	w := newWorld(t, 10, nil)
 	var state chunks
@@ -296,8 +298,8 @@ func TestAborted(t *testing.T) {
 	w.wantRows(10, "+")
 }
 
-// TestBackground checks that a background job gives way to a transaction that has locked a row: it does all other rows,
-// and calls Skip for that one.
+// TestBackground runs a background job while a transaction has locked a row. The transaction must not be aborted. The
+// job must do the work of all other rows, and call Skip for the locked row.
 func TestBackground(t *testing.T) {
 	w := newWorld(t, 100, nil)
 	user := w.jobs.Transactions.Begin(txn.Options{})

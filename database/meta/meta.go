@@ -1,6 +1,6 @@
 // Package meta stores the metadata of instances and databases: JSON records in key space 0 of a store, without
-// versions, each under a name. The names begin with the constants below. Statistics lie in key space 0 too, in their
-// own encoding (package stats).
+// versions, each under a name. The names begin with the constants below. Statistics are in key space 0 too, in another
+// encoding (package stats).
 //
 // Imports of this module: kv, mvcc.
 package meta
@@ -46,8 +46,8 @@ const (
 // spacePrefix begins every key of space 0.
 const spacePrefix = "\x00\x00\x00\x00"
 
-// Key returns the store's key of the record whose name is the parts, joined: space 0, the name, and the 0x00 that ends
-// every logical key.
+// Key returns the key of a record in the store: key space 0, the record's name, and the 0x00 that ends every logical
+// key. The name is the concatenation of parts.
 func Key(parts ...string) []byte {
 	key := append(make([]byte, 0, 64), spacePrefix...)
 	for _, p := range parts {
@@ -68,8 +68,8 @@ func Range(prefix string) (lower, upper []byte) {
 	return lower, upper
 }
 
-// NewBatch returns an empty batch for records and for deletions that go with them. The batch may use the disk's
-// reserve, since records are small, and without them nobody could read or empty a full disk.
+// NewBatch returns an empty batch for records, and for deletions in the same commit. The batch may use the disk's
+// reserve: records are small, and on a full disk they are needed to read data and to delete data.
 func NewBatch(s kv.Store) kv.Batch {
 	b := s.NewBatch()
 	b.UseReserve()
@@ -95,8 +95,8 @@ func Store(s kv.Store, key []byte, record any) error {
 	return b.Commit()
 }
 
-// Each calls f for every record whose name begins with prefix, in order of the names. f owns data, which is JSON unless
-// the record was written in another way than by Put.
+// Each calls f for every record whose name begins with prefix, in order of the names. f may keep and modify data. data
+// is JSON if Put has written the record.
 func Each(s kv.Store, prefix string, f func(name string, data []byte) error) error {
 	lower, upper := Range(prefix)
 	it, err := s.NewIter(lower, upper)

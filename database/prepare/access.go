@@ -9,8 +9,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// accessesOf lists how a plan accesses the tables of users. It has one access for each table or index that the plan
-// reads, however often, and one for each write. An INSERT also has an access that checks whether its rows exist.
+// accessesOf lists how a plan accesses the tables of users. Each table or index that the plan reads has one access,
+// even if the plan reads it several times. Each write has one access. An INSERT has a second access, which checks
+// whether its rows exist.
 func accessesOf(p *plan.Plan) []*stats.Access {
 	var read readColumns
 	var list []*stats.Access
@@ -58,7 +59,7 @@ func (r *readColumns) add(target string, columns []string) {
 	*r = append(*r, targetColumns{target, columns})
 }
 
-// scan adds the columns that a scan returns, and the key columns by which it seeks.
+// scan adds the columns that a scan returns, and the key columns that its seeks bind.
 func (r *readColumns) scan(n *plan.Scan) {
 	target, layout := n.Table.FullName(), table.TableLayout(n.Table)
 	if n.Index != nil {
@@ -73,7 +74,7 @@ func (r *readColumns) scan(n *plan.Scan) {
 	r.add(target, namesOf(columns))
 }
 
-// seekParts returns how many parts of the key a seek binds.
+// seekParts returns how many columns of the key a seek restricts.
 func seekParts(s *plan.Seek) int {
 	switch {
 	case s.Tuples != nil:
@@ -92,7 +93,7 @@ func (r readColumns) accesses() []*stats.Access {
 	return list
 }
 
-// writeAccess returns the access of a write to columns of a table, with one nested access for each of the table's
+// writeAccess returns the access of a write to columns of a table. It contains an access for each of the table's
 // indexes.
 func writeAccess(op stats.Op, t *schema.Table, columns []*schema.Column) *stats.Access {
 	var names []string
@@ -106,7 +107,7 @@ func writeAccess(op stats.Op, t *schema.Table, columns []*schema.Column) *stats.
 	return stats.NewAccess(op, t.FullName(), names, entries...)
 }
 
-// entryAccess returns the access to an index when columns of its table are written.
+// entryAccess returns the access to index x of a write. written are the columns of the table that are written.
 func entryAccess(op stats.Op, x *schema.Index, written []*schema.Column) *stats.Access {
 	var names []string
 	add := func(c *schema.Column) {
@@ -135,7 +136,8 @@ func namesOf(columns []*schema.Column) []string {
 	return names
 }
 
-// Mutations holds what all mutations with one table, list of columns and kind of statistics share.
+// Mutations holds what does not depend on the rows of a mutation. All mutations of the same table, columns and kind of
+// operation in the statistics share it.
 type Mutations struct {
 	Access          *stats.Access // for statistics
 	inserts, others *schema.Dependencies
@@ -145,7 +147,7 @@ type Mutations struct {
 // Needs returns the privileges that a role needs for mutations with op.
 func (m *Mutations) Needs(op table.Op) *Needs { return m.needs[op] }
 
-// Dependencies returns the parts of the schema that mutations with op depend on.
+// Dependencies returns the parts of the schema on which mutations with op depend.
 func (m *Mutations) Dependencies(op table.Op) *schema.Dependencies {
 	if op == table.Insert {
 		return m.inserts
@@ -153,7 +155,7 @@ func (m *Mutations) Dependencies(op table.Op) *schema.Dependencies {
 	return m.others
 }
 
-// Mutations returns what m shares with other mutations of the same table, columns and kind.
+// Mutations returns the Mutations of a mutation's table, columns and operation. The result is cached.
 func (p *Preparer) Mutations(m *table.Mutation) *Mutations {
 	var room [256]byte
 	key := append(room[:0], byte(mutationOp(m.Op)))
@@ -170,7 +172,7 @@ func (p *Preparer) Mutations(m *table.Mutation) *Mutations {
 	return a
 }
 
-// MutationsOf is Preparer.Mutations for a schema version that is kept no more. It keeps nothing.
+// MutationsOf makes the Mutations of m without a cache, for a schema version that is no longer kept.
 func MutationsOf(c *schema.Catalog, m *table.Mutation) *Mutations {
 	like := &Mutations{
 		Access:  writeAccess(mutationOp(m.Op), m.Table, m.Columns),

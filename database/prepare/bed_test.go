@@ -16,7 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// bed is a database whose statements a test prepares.
+// bed is a database for whose schema a test prepares statements.
 type bed struct {
 	t  testing.TB
 	db *database.Database

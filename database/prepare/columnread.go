@@ -15,7 +15,7 @@ import (
 	arrays "github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// copiesOf reports whether a plan scans a table or index that has a columnar copy.
+// copiesOf reports whether a plan has a scan that may read the columnar copy of its table or index.
 func copiesOf(c *schema.Catalog, p *plan.Plan) bool {
 	found := false
 	plan.Walk(p.Root, func(n plan.Node) {
@@ -26,7 +26,7 @@ func copiesOf(c *schema.Catalog, p *plan.Plan) bool {
 	return found
 }
 
-// columnReads opens reads of columnar copies: see exec.Env.Columns.
+// columnReads opens reads of columnar copies for one run of a statement, or for one READ: see exec.Env.Columns.
 type columnReads struct {
 	ctx    context.Context
 	copies *columnar.Copies
@@ -34,7 +34,7 @@ type columnReads struct {
 	memory *memory.Account
 }
 
-// columns returns exec.Env.Columns for a run; nil if the run reads no copies.
+// columns returns the function exec.Env.Columns for a run; nil if the run cannot read copies.
 func (s *Statement) columns(ctx context.Context, r Run) func(exec.ColumnRead) (exec.ColumnSource, error) {
 	view, ok := r.View.(table.BatchView)
 	if !s.copied || !ok {
@@ -43,8 +43,8 @@ func (s *Statement) columns(ctx context.Context, r Run) func(exec.ColumnRead) (e
 	return (&columnReads{ctx, s.preparer.cfg.Copies, view, r.Memory}).open
 }
 
-// ReadColumns opens a read of all rows from a columnar copy. It returns no rows if there is no copy, or if reading rows
-// is cheaper. It takes no locks.
+// ReadColumns opens a read of all rows from a columnar copy. It returns nil if there is no copy, or if reading from the
+// table is cheaper. It takes no locks.
 func ReadColumns(ctx context.Context, copies *columnar.Copies, read table.Read, view table.View) (exec.Rows, error) {
 	snapshot, ok := view.(table.BatchView)
 	if !ok || read.Limit > 0 || read.Reverse {
@@ -78,17 +78,19 @@ func (c *columnReads) open(read exec.ColumnRead) (exec.ColumnSource, error) {
 	return &columnSource{reader: tableCopy.Open(c.ctx, c.view, of), columns: read.Projection.Columns, viewers: make([]arrays.Viewer, len(read.Projection.Columns)), chunks: e.Chunks}, nil
 }
 
-// Reading a chunk decodes all of its rows. That takes a fraction of the time of reading all of them one by one, but
-// more than reading a few of them. If a chunk lies only partly in the spans, the number of its rows that are wanted is
-// unknown.
+// A copy is read if that is cheaper than reading from the table. Reading a chunk of a copy decodes all of its rows.
+// That takes a fraction of the time of reading all of them one by one, but more than reading a few of them. If a chunk
+// lies only partly in the spans to read, it is unknown how many of its rows the read needs.
 const (
-	// leastWhole is the least number of rows in chunks that lie wholly in the spans: fewer are quickly read one by one.
+	// leastWhole is the condition for reading the copy: the chunks that lie completely in the spans must have this many
+	// rows. Fewer rows are quickly read one by one.
 	leastWhole = 1000
-	// mostPartial is how many rows of partly wanted chunks are allowed for each row of wholly wanted ones.
+	// mostPartial is another condition for reading the copy: the chunks that lie only partly in the spans must have at
+	// most mostPartial times as many rows as those that lie completely in them.
 	mostPartial = 4
 )
 
-// isCheaper reports whether reading a columnar copy costs less than reading rows.
+// isCheaper reports whether reading the columnar copy costs less than reading from the table.
 func isCheaper(e columnar.Estimate) bool {
 	return e.Whole >= leastWhole && e.Partial <= mostPartial*e.Whole
 }
@@ -100,7 +102,7 @@ type columnSource struct {
 	viewers []arrays.Viewer
 	chunks  int
 	run     int // number of rows in the reader's current run
-	from, n int // the rows that Next moved to, within the run
+	from, n int // the rows of the latest call of Next: n rows of the run, from index from on
 }
 
 // Next implements exec.ColumnSource.

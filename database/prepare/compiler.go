@@ -16,14 +16,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// compiler compiles the expressions in DDL: DEFAULT, ON UPDATE, generated columns, CHECK.
+// compiler compiles the expressions in DDL: DEFAULT, ON UPDATE, generated columns, CHECK, and the queries of views and
+// functions.
 type compiler struct {
-	ctx       context.Context // bounds the wait for the analyzer
+	ctx       context.Context // ends the waits for the analyzer
 	clock     func() time.Time
 	sequences *sequence.Counters
 }
 
-// NewCompiler returns the compiler of the expressions in DDL. ctx bounds its waits for the analyzer.
+// NewCompiler returns the compiler of the expressions in DDL. If ctx ends while it waits for the analyzer, compiling
+// fails.
 func NewCompiler(ctx context.Context, clock func() time.Time, sequences *sequence.Counters) schema.Compiler {
 	return compiler{ctx, clock, sequences}
 }
@@ -59,8 +61,8 @@ func (c compiler) CompileFunction(catalog *schema.Catalog, f *schema.Function) (
 	return signature, uses, c.checkRuns(catalog, query)
 }
 
-// checkRuns refuses a query that passes analysis but cannot run, such as one with a GoogleSQL function that Spanner
-// lacks. So DDL refuses a view or function that no statement could use.
+// checkRuns fails if a query passes analysis but cannot run, for example because it calls a GoogleSQL function that
+// Spanner lacks. So DDL refuses a view or function that no statement could use.
 func (c compiler) checkRuns(catalog *schema.Catalog, query string) error {
 	stmt, _, err := analyze.New(catalog, nil).Statement(c.ctx, query, nil, analyze.Options{})
 	if _, isQuery := stmt.(*tree.Query); err != nil || !isQuery {
@@ -73,7 +75,7 @@ func (c compiler) checkRuns(catalog *schema.Catalog, query string) error {
 	return err
 }
 
-// typeText prints a type as CAST accepts it.
+// typeText returns the text of a type as CAST accepts it.
 func typeText(t *value.Type) string {
 	switch {
 	case t.Kind == value.Array:

@@ -6,7 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 )
 
-// dependenciesOf lists the parts of its schema version that a plan depends on.
+// dependenciesOf lists the parts of the schema on which a plan depends: the given objects, and what its nodes read and
+// write.
 func dependenciesOf(c *schema.Catalog, p *plan.Plan, objects []schema.Object) *schema.Dependencies {
 	d := new(schema.Dependencies)
 	for _, o := range objects {
@@ -33,8 +34,8 @@ func onlyInserts(n *plan.DML) bool {
 	return n.Mode != tree.InsertOrUpdate
 }
 
-// writing lists the parts of the schema that a write to a table depends on; removes says that it may delete rows or
-// entries.
+// writing lists the parts of the schema on which a write to a table depends. removes says that the write may delete
+// rows or index entries.
 func writing(c *schema.Catalog, t *schema.Table, removes bool) *schema.Dependencies {
 	d := new(schema.Dependencies)
 	d.Write(c, t, removes)

@@ -12,20 +12,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// genericPlan is a prepared statement with parameters in the place of literals. Texts that differ only in literals
+// genericPlan is a prepared statement with parameters in the place of literals. SQL texts that differ only in literals
 // share it.
 //
 // Analyzing and planning each such text by itself would take a hundred times as long as running a short statement, and
-// would fill the cache. So after a few texts with the same normalized text have been prepared by themselves, the
+// would fill the cache. So, after a few texts with the same normalized text have been prepared by themselves, the
 // normalized text is prepared as well. If its plan equals the plan of the latest text, apart from literals, later texts
 // share it.
 //
-// A text is prepared by itself wherever sharing might be wrong: if the analyzer refuses it, so that errors quote what
-// the user wrote; if its plan depends on the literals; if a literal is written in an unusual form.
+// A text is prepared by itself wherever sharing might be wrong: if the analyzer refuses the text, so that errors quote
+// what the user wrote; if the plan of the text depends on the literals; or if a literal is written in an unusual form.
 type genericPlan struct {
 	*Prepared
 	types  []*value.Type // types of the literals
-	places []int         // places[i] is the index of the literal that Plan.Params[i] stands for, or -1
+	places []int         // places[i] is the index of the literal for which Plan.Params[i] stands, or -1
 }
 
 // genericSlot is the cache entry of a normalized text in a schema version.
@@ -34,11 +34,11 @@ type genericSlot struct {
 	plan  atomic.Pointer[genericPlan]
 }
 
-// textsBeforeGeneric is how many texts are prepared by themselves before a generic plan is tried. If the plan does not
-// fit, it is tried again after ten times as many texts.
+// textsBeforeGeneric is how many texts are prepared by themselves before the normalized text is prepared. If its plan
+// cannot be shared, it is prepared again after ten times as many texts.
 const textsBeforeGeneric = 3
 
-// isTurn reports whether a generic plan is tried after this number of texts: 3, 30, 300, ...
+// isTurn reports whether the normalized text is prepared after this number of texts: 3, 30, 300, ...
 func isTurn(texts int32) bool {
 	for texts > 0 && texts%10 == 0 {
 		texts /= 10
@@ -46,7 +46,7 @@ func isTurn(texts int32) bool {
 	return texts == textsBeforeGeneric
 }
 
-// normalizedText is a text that may share a generic plan.
+// normalizedText is an SQL text that may share a generic plan, with its normalized form.
 type normalizedText struct {
 	analyze.Normalized
 	sql    string // the text with its literals
@@ -54,8 +54,8 @@ type normalizedText struct {
 	slot   *genericSlot
 }
 
-// normalize replaces the literals of a text by parameters and finds the slot of the result; nil if the text must be
-// prepared by itself.
+// normalize replaces the literals of a text by parameters and finds the slot of the resulting text. It returns nil if
+// the text must be prepared by itself.
 func (p *Preparer) normalize(sql string, params map[string]*value.Type, opts Options) *normalizedText {
 	if opts != (Options{}) {
 		return nil
@@ -73,7 +73,8 @@ func (p *Preparer) normalize(sql string, params map[string]*value.Type, opts Opt
 	return &normalizedText{Normalized: normalized, sql: sql, params: params, slot: slot}
 }
 
-// statement returns the text with its generic plan; nil if there is no such plan, or if a literal does not fit it.
+// statement returns the statement of the text with the generic plan. It returns nil if there is no generic plan, or if
+// a literal of the text does not fit that plan.
 func (n *normalizedText) statement() *Statement {
 	if n == nil {
 		return nil
@@ -95,8 +96,8 @@ func (n *normalizedText) statement() *Statement {
 	return s
 }
 
-// prepared counts a text that was prepared by itself, as s, and makes the generic plan when it is time to. It adds the
-// CPU time of the generic plan to s.PlanTime; no request uses s yet.
+// prepared counts a text that was prepared by itself; s is its statement. If isTurn says so, it makes the generic plan,
+// and adds the CPU time of that to s.PlanTime. No request may use s yet.
 func (n *normalizedText) prepared(ctx context.Context, s *Statement) {
 	if n == nil || !isTurn(n.slot.texts.Add(1)) {
 		return
@@ -109,8 +110,8 @@ func (n *normalizedText) prepared(ctx context.Context, s *Statement) {
 	})
 }
 
-// generic prepares the normalized text. It returns nil if the plan differs from the plan of s, or might differ from the
-// plan of another text.
+// generic prepares the normalized text and returns its generic plan. It returns nil if that plan differs from the plan
+// of s, or could differ from the plan of another text with other literals.
 func (n *normalizedText) generic(ctx context.Context, s *Statement) *genericPlan {
 	types, err := s.preparer.analyze().LiteralTypes(ctx, n.sql, n.params, n.Literals)
 	if err != nil {
@@ -141,7 +142,7 @@ func (n *normalizedText) generic(ctx context.Context, s *Statement) *genericPlan
 
 func equalParams(a, b plan.Param) bool { return a.Name == b.Name && a.Type.Equal(b.Type) }
 
-// valuesAs converts the literals to values of types, and returns false if the value of one of them is not certain.
+// valuesAs converts literals to values of the given types. It returns false if the value of a literal is not certain.
 func valuesAs(literals []analyze.Literal, types []*value.Type) ([]value.Value, bool) {
 	values := make([]value.Value, len(literals))
 	for i := range literals {

@@ -37,7 +37,8 @@ func TestPrepareOnce(t *testing.T) {
 	}
 }
 
-// TestDistinctLiteralsSharePlan sends one statement with many different literals.
+// TestDistinctLiteralsSharePlan prepares one statement with many different literals, and checks that the statements
+// share a plan.
 func TestDistinctLiteralsSharePlan(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64, S STRING(MAX)) PRIMARY KEY (K)")
 	text := func(i int) string { return fmt.Sprintf("SELECT V FROM T WHERE K = %d AND S != 'it'", i) }
@@ -64,7 +65,7 @@ func TestDistinctLiteralsSharePlan(t *testing.T) {
 		t.Error("a text that was prepared by itself is found no more")
 	}
 
-	// Errors and shown plans quote the text itself.
+	// Errors and plans that are shown must quote the text with its literals.
 	_, err := b.prepare("SELECT V FROM T WHERE K = 99999999999999999999 AND S != 'it'", nil, prepare.Options{})
 	wantCode(t, err, codes.InvalidArgument)
 	if !strings.Contains(err.Error(), "[at 1:27]") {
@@ -82,7 +83,7 @@ func TestDistinctLiteralsSharePlan(t *testing.T) {
 	wantCode(t, err, codes.InvalidArgument)
 }
 
-// TestGenericPlanWithParameters prepares texts with literals beside parameters of the request.
+// TestGenericPlanWithParameters prepares texts that have both literals and parameters of the request.
 func TestGenericPlanWithParameters(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V FLOAT64) PRIMARY KEY (K)")
 	text := func(i int) string {
@@ -110,13 +111,13 @@ func TestGenericPlanWithParameters(t *testing.T) {
 	if len(s.Undeclared) != 1 || s.Undeclared[0].Name != "no" || !s.Undeclared[0].Type.Equal(value.Int64Type) {
 		t.Errorf("undeclared are %v", s.Undeclared)
 	}
-	// Other declared types make it another statement.
+	// A text with other declared types is another statement, with a plan of its own.
 	if s, err := b.prepare(text(50), map[string]*value.Type{"low": value.Float64Type, "no": value.Int64Type}, prepare.Options{}); err != nil || s.Shares() {
 		t.Errorf("%v, %v", s, err)
 	}
 }
 
-// TestNoGenericPlan checks texts each of which must be prepared by itself.
+// TestNoGenericPlan checks that texts for which a generic plan would be wrong share no plan.
 func TestNoGenericPlan(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64, J JSON) PRIMARY KEY (K)")
 	for _, text := range []string{
@@ -133,7 +134,7 @@ func TestNoGenericPlan(t *testing.T) {
 	}
 }
 
-// TestManyTexts sends more texts than are kept.
+// TestManyTexts normalizes more texts than the cache may hold. The cache must stay within its limit.
 func TestManyTexts(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	p := b.mustPrepare("SELECT 2").Preparer()
@@ -148,7 +149,7 @@ func TestManyTexts(t *testing.T) {
 	}
 }
 
-// TestGenericPlanConcurrently sends texts that differ only in literals concurrently.
+// TestGenericPlanConcurrently prepares texts that differ only in literals in several goroutines at once.
 func TestGenericPlanConcurrently(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	var wg sync.WaitGroup
@@ -168,7 +169,7 @@ func TestGenericPlanConcurrently(t *testing.T) {
 	}
 }
 
-// BenchmarkDistinctLiterals prepares one statement with a literal that never repeats.
+// BenchmarkDistinctLiterals prepares statements with a literal that is different each time.
 func BenchmarkDistinctLiterals(b *testing.B) {
 	bed := create(b, "CREATE TABLE T (K INT64, V INT64, S STRING(MAX)) PRIMARY KEY (K)")
 	for _, statement := range []struct{ name, text string }{

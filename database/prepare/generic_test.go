@@ -21,14 +21,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// sharer compares statements that were prepared by themselves with statements that share a generic plan.
+// sharer compares the results of statements that were prepared by themselves with those of statements that share a
+// generic plan.
 type sharer struct {
 	*bed
 	*rand.Rand
-	texts, shared, runs int // number of texts, of texts that share a generic plan, and of texts that ran with one
+	texts, shared, runs int // number of texts, of those that share a generic plan, and of runs with a generic plan
 }
 
-// compare runs a text, and others that differ from it in literals, with a shared plan and without.
+// compare runs a text with a shared plan and with a plan of its own, and compares the results. Then it does the same
+// with texts that differ from it in literals.
 func (s *sharer) compare(sql string, values map[string]value.Value, types map[string]*value.Type) {
 	s.t.Helper()
 	p := s.preparer()
@@ -75,7 +77,8 @@ func (s *sharer) compareOne(sql string, values map[string]value.Value, types map
 	}
 }
 
-// outcome runs a statement in a transaction, rolls it back, and returns the result.
+// outcome runs a statement in a transaction, rolls the transaction back, and returns the text of the rows or of the
+// error.
 func (s *sharer) outcome(stmt *prepare.Statement, values map[string]value.Value) string {
 	tx := s.db.Transactions().Begin(txn.Options{})
 	defer tx.Rollback()
@@ -127,7 +130,7 @@ var (
 		"'2024-05-06 07:08:09+02'", "'6f1f5b1e-0000-4000-8000-000000000000'", `'\x41'`, "'''a'''", "'ü'", "r'a'"}
 )
 
-// vary replaces some literals of a text.
+// vary replaces some literals of a text by random ones.
 func (s *sharer) vary(sql string) string {
 	of, ok := analyze.Normalize(sql)
 	if !ok {
@@ -148,7 +151,7 @@ func (s *sharer) vary(sql string) string {
 	return sql
 }
 
-// run runs and commits a DML statement of a script.
+// run runs a DML statement and commits it.
 func (s *sharer) run(sql string) error {
 	stmt, err := s.preparer().Alone(context.Background(), sql, nil, prepare.Options{})
 	if err != nil {
@@ -163,7 +166,7 @@ func (s *sharer) run(sql string) error {
 	return err
 }
 
-// constant parses the value that a script gives to a parameter: "@name TYPE = expression".
+// constant parses the line of a script that gives a value to a parameter: "@name TYPE = expression".
 func (s *sharer) constant(line string) (name string, v value.Value, t *value.Type, err error) {
 	head, expr, _ := strings.Cut(line, " = ")
 	name, typ, _ := strings.Cut(head[1:], " ")
@@ -184,8 +187,8 @@ func (s *sharer) constant(line string) (name string, v value.Value, t *value.Typ
 	return strings.ToLower(name), rows.Values(nil)[0], stmt.Plan.Columns[0].Type, nil
 }
 
-// TestSharedPlansOfScripts runs the scripts of sql/exec and sql/analyze. A statement with a shared plan must give the
-// same as one prepared by itself, including errors and plans, and so must the same statement with other literals.
+// TestSharedPlansOfScripts runs the scripts of sql/exec and sql/analyze. A statement with a shared plan must return the
+// same result, error and plan as the same text prepared by itself. The same must hold for texts with other literals.
 func TestSharedPlansOfScripts(t *testing.T) {
 	total := sharer{}
 	for _, dir := range []string{"../../sql/exec/testdata", "../../sql/analyze/testdata"} {
@@ -232,8 +235,8 @@ CREATE TABLE C (
 ) PRIMARY KEY (A, B DESC, K), INTERLEAVE IN PARENT T;
 `
 
-// TestSharedPlansOfRandomStatements compares shared and own plans of random statements, sometimes in a database with
-// its own time zone.
+// TestSharedPlansOfRandomStatements compares shared plans with own plans for random statements. Some of the databases
+// have another default time zone than that of Cloud Spanner.
 func TestSharedPlansOfRandomStatements(t *testing.T) {
 	total := sharer{}
 	for seed := range uint64(4) {
@@ -281,7 +284,7 @@ func (s *sharer) insertInto(table string) string {
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", table, strings.Join(columns, ", "), strings.Join(rows, ", "))
 }
 
-// condition returns a random condition on T, whose alias is q, or "" for none.
+// condition returns a random condition on T. q is the alias of T in the statement, or "" if it has none.
 func (s *sharer) condition(q string, depth int) string {
 	if depth > 0 {
 		switch s.IntN(5) {

@@ -7,18 +7,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// prepareGroup lets one of many concurrent requests with the same text prepare it, while the others wait for the result. The
-// zero value is ready to use.
+// prepareGroup lets one of many concurrent requests with the same text prepare the text, while the others wait for the
+// result. The zero value is ready to use.
 //
-// The request that prepares does so on its own goroutine, so that it is charged the CPU time
-// (golang.org/x/sync/singleflight would start another goroutine for those who wait with a context). When its context
-// ends, only its own request fails: one of the waiting requests prepares next.
+// The preparing request works on its own goroutine, so that the CPU time is charged to it
+// (golang.org/x/sync/singleflight would start another goroutine for callers who wait with a context). If the context of
+// the preparing request ends, only that request fails, and one of the waiting requests prepares the text.
 type prepareGroup struct {
 	mu    sync.Mutex
 	byKey map[string]*prepareCall
 }
 
-// prepareCall is one preparation. Waiters may read s, err and gone once done is closed.
+// prepareCall is one preparation of a text. Waiting requests may read s, err and gone once done is closed.
 type prepareCall struct {
 	done chan struct{}
 	s    *Statement
@@ -54,7 +54,8 @@ func (f *prepareCall) wait(ctx context.Context) error {
 	}
 }
 
-// join returns the preparation of a key; first is true if it has begun it.
+// join returns the running preparation of a key. If there is none, it adds one and returns first = true; the caller
+// must then call lead.
 func (f *prepareGroup) join(key string) (under *prepareCall, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,7 +70,8 @@ func (f *prepareGroup) join(key string) (under *prepareCall, first bool) {
 	return under, true
 }
 
-// lead prepares the statement for all requests that join. They go on even if prepare panics.
+// lead calls prepare, and gives its result to all requests that wait for the call under. The waiting requests continue
+// even if prepare panics.
 func (f *prepareGroup) lead(ctx context.Context, key string, under *prepareCall, prepare func() (*Statement, error)) (*Statement, error) {
 	under.gone = true
 	defer func() {

@@ -7,7 +7,8 @@ import (
 	"testing/synctest"
 )
 
-// TestFlight sends ten requests with the same key at once: one prepares it, and the others get its result.
+// TestFlight sends ten requests with the same key at once. One of them must call prepare, and the others must get its
+// result.
 func TestFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f prepareGroup
@@ -38,8 +39,8 @@ func TestFlight(t *testing.T) {
 	})
 }
 
-// TestFlightCancelled cancels requests that wait, and then the one that prepares. Only the cancelled requests may fail,
-// and another one prepares.
+// TestFlightCancelled cancels requests that wait, and then the one that prepares. Only the cancelled requests may fail;
+// one of the remaining requests must prepare.
 func TestFlightCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f prepareGroup

@@ -20,22 +20,22 @@ import (
 // Config configures the Preparers of all schema versions of a database.
 type Config struct {
 	Clock      func() time.Time
-	Spill      *spill.Dir             // holds the rows of statements that need much memory; nil: such statements fail
-	Memory     *memory.Budget         // is charged the memory of analyzing heavy statements; nil counts nothing
-	Kept       *cache.Budget          // is charged what the caches hold
+	Spill      *spill.Dir             // holds the rows of statements that need much memory; nil: these statements fail
+	Memory     *memory.Budget         // charged for the memory of analyzing heavy statements; nil counts nothing
+	Kept       *cache.Budget          // charged for the entries of the caches
 	Copies     *columnar.Copies       // the columnar copies that statements may read
 	Statistics func() []*schema.Table // returns the tables of SPANNER_SYS
 	Sequences  *sequence.Counters
 }
 
-// Preparer prepares the statements, reads and mutations of one schema version, and keeps what it has prepared. Each part
-// is made at first use and dropped with the version. A database that gained thousands of tables one by one has thousands
-// of versions, most of which see no request.
+// Preparer prepares the statements, reads and mutations of one schema version, and keeps what it has prepared. It makes
+// the analyzer at first use: a database that gained thousands of tables one by one has thousands of versions, most of
+// which see no request.
 type Preparer struct {
 	cfg     *Config
 	catalog *schema.Catalog
 	zone    *time.Location
-	// underWay returns the schema change that made the version, if it has not ended; else nil.
+	// underWay returns the schema change that made the version, if that change has not ended; else nil.
 	underWay func() *schema.Change
 
 	analyzing   sync.Mutex
@@ -50,8 +50,8 @@ type Preparer struct {
 	sequences *sequence.Names
 }
 
-// New returns the Preparer of a schema version. underWay returns the schema change that made the version, if it has not
-// ended; else nil.
+// New returns the Preparer of a schema version. underWay returns the schema change that made the version, if that
+// change has not ended; else nil.
 func New(cfg *Config, c *schema.Catalog, underWay func() *schema.Change) *Preparer {
 	zone, err := value.LoadZone(c.Options.TimeZone())
 	if err != nil {
@@ -62,7 +62,7 @@ func New(cfg *Config, c *schema.Catalog, underWay func() *schema.Change) *Prepar
 	return p
 }
 
-// analyze returns the analyzer for this version.
+// analyze returns the analyzer for this version. It makes one at the first call.
 func (p *Preparer) analyze() *analyze.Analyzer {
 	p.analyzing.Lock()
 	defer p.analyzing.Unlock()
@@ -72,20 +72,20 @@ func (p *Preparer) analyze() *analyze.Analyzer {
 	return p.analyzer
 }
 
-// System returns the tables of INFORMATION_SCHEMA and SPANNER_SYS. Those that describe the schema describe this
-// version.
+// System returns the tables of INFORMATION_SCHEMA and SPANNER_SYS. The tables of INFORMATION_SCHEMA describe the schema
+// of this version.
 func (p *Preparer) System() []*schema.Table {
 	statistics := p.cfg.Statistics()
 	return slices.Concat(system.Tables(p.catalog, p.underWay, statistics...), statistics)
 }
 
-// Tables returns the descriptors with which rows of the version's tables are written.
+// Tables returns the descriptors by which rows of the version's tables are written.
 func (p *Preparer) Tables() *table.Descriptors { return p.tables }
 
 // Zone returns the default time zone of the version.
 func (p *Preparer) Zone() *time.Location { return p.zone }
 
-// Close frees the memory of what was prepared: in the analyzer's library, and in the caches.
+// Close frees the memory of all that was prepared: the analyzer, and the entries of the caches.
 func (p *Preparer) Close() {
 	p.statements.Close()
 	p.generic.Close()

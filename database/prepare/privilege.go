@@ -8,9 +8,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// Needs holds the privileges that a statement, a read or a mutation needs, and the decision for each role that has
-// asked. The newest schema decides, even for a read of an older version: a role cannot read what was revoked from it.
-// Each role and version is decided once.
+// Needs holds the privileges that a statement, a read or a mutation needs, and whether each role that has asked has
+// them. The newest schema decides, even for a read of an older version, so a role cannot read what was revoked from it.
+// The decision for a role and a schema version is made once and kept.
 type Needs struct {
 	list    []schema.Need
 	decided atomic.Pointer[decisions]
@@ -24,12 +24,12 @@ type decisions struct {
 
 type decision struct {
 	err error
-	// dependencies are set for a role that is allowed: once they no longer hold, it is no longer allowed.
+	// dependencies is set if the role is allowed: the parts of the schema on which the decision depends.
 	dependencies *schema.Dependencies
 }
 
-// Allow fails unless a role has the privileges that n needs in a catalog, the newest one. It returns the parts of the
-// schema on which that depends.
+// Allow fails unless a role has the needed privileges in catalog c, which must be the newest one. It returns the parts
+// of the schema on which this decision depends.
 func (n *Needs) Allow(c *schema.Catalog, role string) (*schema.Dependencies, error) {
 	decided := n.decided.Load()
 	if decided != nil && decided.version == c.Version {
@@ -51,13 +51,13 @@ func (n *Needs) Allow(c *schema.Catalog, role string) (*schema.Dependencies, err
 	return made.dependencies, made.err
 }
 
-// readNeeds returns the privilege to read columns: SELECT.
+// readNeeds returns the privilege that reading columns needs: SELECT.
 func readNeeds(t *schema.Table, columns []*schema.Column) []schema.Need {
 	return []schema.Need{schema.TableNeed(t, schema.PrivilegeSelect, columns...)}
 }
 
-// mutationNeeds returns the privileges that a mutation needs. INSERT_OR_UPDATE needs both privileges. REPLACE deletes a
-// row and inserts one. Cascading deletes, of interleaved rows and by foreign keys, need no further privileges.
+// mutationNeeds returns the privileges that a mutation needs. INSERT_OR_UPDATE needs INSERT and UPDATE. REPLACE needs
+// INSERT and DELETE. Cascading deletes, of interleaved rows and by foreign keys, need no further privileges.
 func mutationNeeds(c *schema.Catalog, op table.Op, t *schema.Table, columns []*schema.Column) []schema.Need {
 	inserts, updates, deletes := schema.TableNeed(t, schema.PrivilegeInsert, columns...), schema.TableNeed(t, schema.PrivilegeUpdate, columns...), schema.TableNeed(t, schema.PrivilegeDelete)
 	switch op {

@@ -11,15 +11,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Projection is the table or index and the columns that a READ names, resolved in a schema version.
+// Projection holds the table or index and the columns that a READ names, and what follows from them in a schema
+// version.
 type Projection struct {
 	*table.Projection
 	Access       *stats.Access
 	Dependencies *schema.Dependencies
 	Copied       bool        // the table or index has a columnar copy
-	Needs        *Needs      // for a role that reads the columns
-	KeyNeeds     *Needs      // for a role that names the keys of the rows
-	Typical      cpu.Typical // typical CPU time of such reads
+	Needs        *Needs      // privileges to read the columns
+	KeyNeeds     *Needs      // privileges to read the columns and to name keys of rows
+	Typical      cpu.Typical // typical CPU time of reads with this Projection
 }
 
 // Projection resolves the table, index and columns that a READ names. index is "" for a read of the table itself. The
@@ -87,8 +88,8 @@ func project(c *schema.Catalog, tableName, index string, columns []string) (*Pro
 	return read, nil
 }
 
-// shownOf returns the columns of a READ as READ_COLUMNS shows them. For a read of a table, _exists stands for each
-// primary key column, as a published study saw it.
+// shownOf returns the columns of a READ as READ_COLUMNS shows them. For a read of a table, each primary key column is
+// shown as _exists, as a published study saw it on Cloud Spanner.
 func shownOf(list []*schema.Column, x *schema.Index) []string {
 	names := namesOf(list)
 	for i, c := range list {

@@ -21,18 +21,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Statement is an SQL statement that is ready to run, for one schema version. All requests with the same text,
+// Statement is an SQL statement that is ready to run in one schema version. All requests with the same SQL text,
 // parameter types and options share it.
 type Statement struct {
 	*Prepared
 	Text stats.Text
 
 	// literals[i] is the value of Plan.Params[i] if that parameter stands for a literal of the text, and invalid
-	// otherwise. It is nil unless the plan is a generic one: see genericPlan.
+	// otherwise. literals is nil unless the plan is a generic one: see genericPlan.
 	literals []value.Value
 }
 
-// Prepared is a plan with all that follows from it. Statements that differ only in literals may share one: see
+// Prepared is a plan and all that is derived from it. Statements that differ only in literals may share a Prepared: see
 // genericPlan.
 type Prepared struct {
 	Plan    *plan.Plan
@@ -41,11 +41,11 @@ type Prepared struct {
 	Undeclared []plan.Param
 	// PlanTime is the CPU time it took to analyze and plan the text.
 	PlanTime time.Duration
-	// Procedure is the name of the procedure that a CALL calls; "" for all other statements. Plan then returns one row
-	// with its arguments.
+	// Procedure is the name of the procedure that a CALL calls; "" for all other statements. The Plan of a CALL returns
+	// one row with the arguments.
 	Procedure string
-	// ChangeStream is the change stream that the statement reads; nil for all other statements. Plan then returns one
-	// row with the arguments of the stream's read function, start_timestamp and so on.
+	// ChangeStream is the change stream that the statement reads; nil for all other statements. The Plan of such a
+	// statement returns one row with the arguments of the stream's read function: start_timestamp and so on.
 	ChangeStream *schema.ChangeStream
 	// Columns are the columns of the result.
 	Columns []plan.Column
@@ -56,14 +56,14 @@ type Prepared struct {
 	// Needs holds the privileges that a role needs to run the statement.
 	Needs   *Needs
 	Typical cpu.Typical // typical CPU time of an execution
-	// Brief says that the statement only looks up rows by their complete keys.
+	// PointReads says that the statement only looks up rows of a table by their complete primary keys.
 	PointReads bool
-	// TakesValues says that the statement itself takes values of sequences, which a read-only transaction may not.
+	// TakesValues says that the statement takes values of sequences. A read-only transaction must not run it.
 	TakesValues bool
-	// Point says that the statement is brief and looks up one row at most.
+	// PointRead says that PointReads is true and the statement looks up one row at most.
 	PointRead bool
 
-	// copied says that the plan's scans may read columnar copies.
+	// copied says that the plan has scans that may read columnar copies.
 	copied bool
 
 	preparer *Preparer
@@ -72,11 +72,11 @@ type Prepared struct {
 	used     atomic.Bool
 }
 
-// Options says how a request wants a statement prepared.
+// Options says how a statement must be prepared.
 type Options struct {
 	Batch        bool // the plan must be partitionable
-	AllowUnbound bool // parameters may have no value, and their types are inferred: query mode PLAN
-	Verbatim     bool // the text gets its own plan, because the plan will be shown
+	AllowUnbound bool // parameters may lack a value, and their types are inferred: query mode PLAN
+	Verbatim     bool // the text gets a plan of its own with its literals, because the plan will be shown
 }
 
 // Run holds the inputs of one execution of a Statement. Either View or Writer is set.
@@ -86,13 +86,14 @@ type Run struct {
 	Params   []value.Value // in the order of Plan.Params
 	Restrict *table.Span
 	Profile  bool
-	Access   *schema.Access  // limits the rows of INFORMATION_SCHEMA; nil: all
-	Memory   *memory.Account // charged for rows that the statement keeps; nil counts nothing
+	Access   *schema.Access  // the caller's privileges, which limit the rows of INFORMATION_SCHEMA; nil: all rows
+	Memory   *memory.Account // charged for the memory of the execution; nil counts nothing
 }
 
-// Statement analyzes and plans a statement, or returns it from the cache. params are the declared types of parameters by
-// lower-cased name; the types of others are inferred. If several requests send one text at the same time, one of them
-// prepares it. Statement fails with the context's error if the context ends while it waits.
+// Statement analyzes and plans an SQL text, or returns its statement from the cache. params are the declared types of
+// parameters by lower-cased name; the types of other parameters are inferred. If several requests send one text at the
+// same time, one of them prepares it and the others wait. If ctx ends during the wait, Statement fails with ctx's
+// error.
 func (p *Preparer) Statement(ctx context.Context, sql string, params map[string]*value.Type, opts Options) (*Statement, error) {
 	key := statementKey(sql, params, opts)
 	if s, ok := p.statements.Get(key); ok {
@@ -116,7 +117,7 @@ func (p *Preparer) Statement(ctx context.Context, sql string, params map[string]
 	})
 }
 
-// In returns the statement as another schema version prepares it. It returns s itself if p has prepared it.
+// In prepares the statement for the schema version of p. If p has prepared s, it returns s itself.
 func (s *Statement) In(ctx context.Context, p *Preparer) (*Statement, error) {
 	if s.preparer == p {
 		return s, nil
@@ -124,7 +125,7 @@ func (s *Statement) In(ctx context.Context, p *Preparer) (*Statement, error) {
 	return p.Statement(ctx, s.Text.SQL, s.types, s.opts)
 }
 
-// prepare analyzes and plans a text, and measures the CPU time that this takes.
+// prepare analyzes and plans a text, and sets PlanTime to the CPU time that this used.
 func (p *Preparer) prepare(ctx context.Context, sql string, params map[string]*value.Type, opts Options) (s *Statement, err error) {
 	took := cpu.Spent(ctx, func() { s, err = p.plan(ctx, sql, params, opts) })
 	if err != nil {
@@ -169,7 +170,8 @@ func (p *Preparer) plan(ctx context.Context, sql string, params map[string]*valu
 	return &Statement{Prepared: s, Text: stats.TextOf(sql)}, nil
 }
 
-// argumentsOf returns a query of one row: the arguments of a CALL, or of the function that reads a change stream.
+// argumentsOf returns a query that returns one row: the given arguments of a CALL, or of the function that reads a
+// change stream.
 func argumentsOf(args []tree.Expr) *tree.Query {
 	list := &tree.Project{Input: &tree.SingleRow{}}
 	q := &tree.Query{Scan: list}
@@ -183,7 +185,7 @@ func argumentsOf(args []tree.Expr) *tree.Query {
 }
 
 // statementKey returns the cache key of a statement. For a statement without parameters and options the key is the text
-// itself, so that the look-up builds no string.
+// itself, so that a look-up allocates no string.
 func statementKey(sql string, params map[string]*value.Type, opts Options) string {
 	if len(params) == 0 && !opts.Batch && !opts.AllowUnbound {
 		return sql
@@ -242,7 +244,8 @@ func isPoint(p *plan.Plan) bool {
 	return p.Read.Seeks[0].Tuples == nil
 }
 
-// Literal returns the value of Plan.Params[i] if the parameter stands for a literal of the text.
+// Literal returns the value of Plan.Params[i] if that parameter stands for a literal of the text. Otherwise it returns
+// false.
 func (s *Statement) Literal(i int) (value.Value, bool) {
 	if s.literals == nil || s.literals[i].Kind() == value.Invalid {
 		return value.Value{}, false
@@ -264,10 +267,10 @@ func (s *Statement) Literals() map[string]value.Value {
 	return named
 }
 
-// FirstUse returns true once: for the execution whose statistics include the time of preparing the statement.
+// FirstUse returns true at the first call only. The execution that gets true adds PlanTime to its statistics.
 func (s *Prepared) FirstUse() bool { return !s.used.Load() && s.used.CompareAndSwap(false, true) }
 
-// Run executes the statement. Its functions take now for the current time.
+// Run executes the statement. now is the current time for the statement's functions.
 func (s *Statement) Run(ctx context.Context, r Run, now time.Time) (exec.Rows, error) {
 	env := s.env(r, now)
 	env.Columns = s.columns(ctx, r)

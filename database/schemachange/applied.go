@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// appliedRecord records that a DDL statement of an operation took effect. Began is when the operation began, since an
-// operation of the same name may have been deleted while it ran.
+// appliedRecord records that a DDL statement of an operation took effect at At. Began is when the operation began. It
+// distinguishes the operation from a later one of the same name, in case the earlier one was deleted while it ran.
 type appliedRecord struct {
 	At    mvcc.Timestamp
 	Began time.Time
@@ -21,8 +21,8 @@ func appliedKey(operation string, number int) []byte {
 	return meta.Key(meta.Applied, operation, fmt.Sprintf("/%06d", number))
 }
 
-// Applied returns the times at which the statements of an operation that began at a time took effect, as far as it has
-// come.
+// Applied returns the times at which the statements of an operation took effect, in order, for those statements that
+// have. began is when the operation began.
 func Applied(store kv.Store, operation string, began time.Time) (list []time.Time, err error) {
 	err = meta.Each(store, meta.Applied+operation+"/", func(_ string, data []byte) error {
 		var s appliedRecord
@@ -37,8 +37,8 @@ func Applied(store kv.Store, operation string, began time.Time) (list []time.Tim
 	return list, err
 }
 
-// ForgetApplied deletes the records of the statements of an operation, key by key. One range deletion for each operation
-// would make every iterator slower.
+// ForgetApplied adds to b the deletion of the records that Applied reads for an operation. It deletes key by key,
+// because one range deletion for each operation would make every iterator slower.
 func ForgetApplied(store kv.Store, b kv.Batch, operation string) error {
 	return meta.Each(store, meta.Applied+operation+"/", func(name string, _ []byte) error { return b.Delete(meta.Key(name)) })
 }

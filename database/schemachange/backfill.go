@@ -8,8 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// fills returns the jobs that fill the change's new columns and build its new indexes, for the rows that existed when
-// its first catalog was published.
+// fills returns the jobs that fill the change's new columns and build its new indexes. They work on the rows that
+// existed when the change published its first catalog.
 func (c *rowsChange) fills() (list []rowsJob) {
 	tables := table.NewDescriptors(c.next) // shared by all chunks
 	for i, b := range c.what.Columns {
@@ -27,7 +27,7 @@ func (c *rowsChange) fills() (list []rowsJob) {
 	return list
 }
 
-// fill runs do over the rows of a table, chunk by chunk.
+// fill runs do for each chunk of the rows of a table, each in its own transaction.
 func (m *Manager) fill(ctx context.Context, j rowsJob, progress func([]byte), do func(context.Context, table.Writer, table.Chunk) error) error {
 	return m.jobs.Run(ctx, job.Job{
 		Name: j.name,
@@ -41,9 +41,9 @@ func (m *Manager) fill(ctx context.Context, j rowsJob, progress func([]byte), do
 	})
 }
 
-// validations returns the jobs that check whether existing rows obey a published catalog. They read the rows as they
-// are now, since writes after the publication must obey the catalog. For the same reason, rows that passed before an
-// interruption need no second check.
+// validations returns the jobs that check whether existing rows obey a published catalog. The jobs read the newest
+// rows, since rows that were written after the publication obey the catalog anyway. For the same reason, rows that were
+// checked before an interruption need no second check.
 func (c *rowsChange) validations(kind string, of []schema.Validation) (list []rowsJob) {
 	for i, v := range of {
 		list = append(list, rowsJob{c.jobName(kind, i), validatedLayout(v), func(ctx context.Context, j rowsJob, progress func([]byte)) error {
@@ -68,14 +68,14 @@ func validatedLayout(v schema.Validation) *table.Layout {
 	return table.TableLayout(v.Table)
 }
 
-// rowsProgress reports the progress of a schema change over existing rows, counted over all of its jobs.
+// rowsProgress computes the progress of a schema change over existing rows, over all of its jobs.
 type rowsProgress struct {
 	manager    *Manager
-	percent    func(int) // is called with each new percentage
+	percent    func(int) // is called with each new percentage, 0 to 99
 	jobs, done int
 }
 
-// of returns the Progress function of a job that reads a layout.
+// of returns the function job.Job.Progress for a job that reads layout l.
 func (p *rowsProgress) of(l *table.Layout) func(last []byte) {
 	return func(last []byte) {
 		all := (float64(p.done) + p.manager.share(l, last)) / float64(p.jobs)
@@ -85,8 +85,8 @@ func (p *rowsProgress) of(l *table.Layout) func(last []byte) {
 
 func (p *rowsProgress) jobDone() { p.done++ }
 
-// share estimates the part of a layout's data that lies before a key, from 0 to 1. The engine knows no sizes of data
-// that is only in memory; for such data share returns 0.
+// share estimates the share of a layout's data that lies before a key, from 0 to 1. It returns 0 if the data is only in
+// memory, since the engine knows the sizes of files only.
 func (m *Manager) share(l *table.Layout, key []byte) float64 {
 	space, _ := l.Space()
 	total, err := m.cfg.Rows.Size(space.Start, space.End)

@@ -19,30 +19,33 @@ import (
 
 // Progress is the progress of one statement of Update.
 type Progress struct {
-	Statement int       // its index, from 0
-	Percent   int       // 100 once it has taken effect
-	Commit    time.Time // when it took effect
+	Statement int       // index of the statement, from 0
+	Percent   int       // 100 once the statement has taken effect
+	Commit    time.Time // when the statement took effect; zero before
 }
 
-// An Operation is a long-running operation that runs DDL statements in order, perhaps in several processes, one
-// after the other.
+// An Operation is a long-running operation that runs DDL statements in order. If a process ends, the next one resumes
+// the operation.
 type Operation struct {
-	Name    string    // each statement is recorded under it as it takes effect, see Applied; "" records none
-	Began   time.Time // when it began
+	Name    string    // key of the records that statements took effect, see Applied; "": none are stored
+	Began   time.Time // when the operation began
 	Applied int       // number of statements that earlier processes have applied
 	// ProtoDescriptors is a serialized FileDescriptorSet from which the statements take the types of the proto bundle; nil if they need none.
 	ProtoDescriptors []byte
-	// Progress, if not nil, is called when a statement has taken effect, and while it fills or validates existing rows.
+	// Progress, if not nil, is called when a statement has taken effect, and while a statement fills or validates
+	// existing rows.
 	Progress func(Progress)
-	// Interrupted, if not nil, reports whether the context has ended because the process ends, so that the next process
-	// will resume the operation. Then Update leaves the current statement unfinished and does not undo it.
+	// Interrupted, if not nil, is called when the context has ended. It returns true if the process is ending, so that
+	// the next process will resume the operation. Then Update leaves the current statement unfinished and does not undo
+	// it.
 	Interrupted func() bool
 }
 
 func (op *Operation) interrupted() bool { return op.Interrupted != nil && op.Interrupted() }
 
-// Update runs DDL statements in order and stops at the first failure; the statements before it stay in effect. op is the
-// operation that runs them, nil if none. One schema change of a database runs at a time; others wait for it.
+// Update runs DDL statements in order and stops at the first failure; the statements before it stay in effect. op is
+// the operation that runs them, or nil. Only one schema change of a database runs at a time; Update waits until no
+// other one runs.
 func (m *Manager) Update(ctx context.Context, statements []string, op *Operation) error {
 	if op == nil {
 		op = new(Operation)
@@ -57,8 +60,8 @@ func (m *Manager) Update(ctx context.Context, statements []string, op *Operation
 	})
 }
 
-// Check fails if the present schema does not allow the DDL statements, one after the other. It does not run them,
-// so that existing rows may still make a statement fail.
+// Check fails if one of the DDL statements cannot be applied to the newest schema with the statements before it. It
+// does not run the statements, so a statement may still fail later because of existing rows.
 func (m *Manager) Check(ctx context.Context, statements []string) error {
 	catalog := m.Catalog()
 	for _, text := range statements {
@@ -86,7 +89,7 @@ func (m *Manager) changeAll(ctx context.Context, statements []string, op *Operat
 	return nil
 }
 
-// statement is a DDL statement of a running operation.
+// statement is a DDL statement of an operation that Update runs.
 type statement struct {
 	text      string
 	number    int // index in the operation, from 0
@@ -99,7 +102,7 @@ func (s *statement) report(p Progress) {
 	}
 }
 
-// applied adds to a batch the record that the statement takes effect at a time.
+// applied adds to a batch the record that the statement takes effect at timestamp at.
 func (s *statement) applied(b kv.Batch, at mvcc.Timestamp) error {
 	if s.operation.Name == "" {
 		return nil
@@ -107,7 +110,8 @@ func (s *statement) applied(b kv.Batch, at mvcc.Timestamp) error {
 	return meta.Put(b, appliedKey(s.operation.Name, s.number), appliedRecord{at, s.operation.Began})
 }
 
-// change runs one statement.
+// change runs one statement and returns the timestamp at which it took effect. If the last process left this statement
+// unfinished, change resumes it.
 func (m *Manager) change(ctx context.Context, s statement) (mvcc.Timestamp, error) {
 	if c := m.interrupted.Swap(nil); c != nil && c.record().is(&s) {
 		again := *c // other goroutines may read c
@@ -132,16 +136,16 @@ func (m *Manager) change(ctx context.Context, s statement) (mvcc.Timestamp, erro
 	return c.run(ctx)
 }
 
-// Apply calls schema.Catalog.Apply, and fails with ctx's error if ctx ends.
+// Apply calls schema.Catalog.Apply. If ctx ends meanwhile, it returns ctx's error.
 func Apply(ctx context.Context, c *schema.Catalog, stmt string, clock func() time.Time, sequences *sequence.Counters, protoDescriptors ...[]byte) (*schema.Catalog, *schema.Change, error) {
 	next, what, err := c.Apply(stmt, prepare.NewCompiler(ctx, clock, sequences), protoDescriptors...)
 	if err != nil && ctx.Err() != nil {
-		err = ctx.Err() // Apply blames it on an expression
+		err = ctx.Err() // the error of Apply says that an expression is wrong
 	}
 	return next, what, err
 }
 
-// recordNoOp records that a statement without any effect has run.
+// recordNoOp records that a statement which changes nothing has run, and returns the current timestamp.
 func (m *Manager) recordNoOp(s statement) (mvcc.Timestamp, error) {
 	at := m.cfg.Oracle.Now()
 	if s.operation.Name == "" {
@@ -155,7 +159,8 @@ func (m *Manager) recordNoOp(s statement) (mvcc.Timestamp, error) {
 	return at, b.Commit()
 }
 
-// settle records, durably, that the newest version is complete. From now on the objects that it dropped are garbage.
+// settle records durably that the newest version is no longer tentative. The key ranges in garbage, of the objects that
+// it dropped, are deleted with the older versions.
 func (m *Manager) settle(garbage []table.Span, s *statement) error {
 	v := m.Newest()
 	if err := m.storeVersion(v, v.Catalog, publication{garbage: garbage, statement: s}, kv.Batch.Commit); err != nil {
@@ -166,8 +171,8 @@ func (m *Manager) settle(garbage []table.Span, s *statement) error {
 	return nil
 }
 
-// undo publishes the old catalog again, after a change that failed or was cancelled. It returns cause, or an error that
-// holds it.
+// undo publishes the catalog old again, after a change that failed or was cancelled with the error cause. It returns
+// cause. If the undo fails too, it returns an error whose text contains cause.
 func (m *Manager) undo(ctx context.Context, old *schema.Catalog, cause error) error {
 	if m.Catalog() == old {
 		return cause
@@ -179,7 +184,7 @@ func (m *Manager) undo(ctx context.Context, old *schema.Catalog, cause error) er
 }
 
 // revert publishes an older catalog again. The keys of tables and indexes that only the newest catalog has become
-// garbage.
+// garbage, to be deleted later.
 func (m *Manager) revert(ctx context.Context, old *schema.Catalog) error {
 	tables, indexes := m.Catalog().Without(old)
 	unread := slices.DeleteFunc(slices.Clone(indexes), m.hasServed)
@@ -192,7 +197,7 @@ func (m *Manager) revert(ctx context.Context, old *schema.Catalog) error {
 	return nil
 }
 
-// hasServed reports whether reads may use an index in any version.
+// hasServed reports whether any version lets reads use an index.
 func (m *Manager) hasServed(x *schema.Index) bool {
 	return slices.ContainsFunc(*m.versions.Load(), func(v *Version) bool {
 		i := v.Catalog.IndexByID(x.ID)
@@ -200,15 +205,15 @@ func (m *Manager) hasServed(x *schema.Index) bool {
 	})
 }
 
-// eraseUnread deletes the entries of indexes at once. No version has let reads use the indexes, so no read at any
-// timestamp misses them.
+// eraseUnread deletes the index entries in spans at once. This is safe because no version has let reads use these
+// indexes, so no read at any timestamp needs the entries.
 func (m *Manager) eraseUnread(spans []table.Span) error {
 	if len(spans) == 0 {
 		return nil
 	}
 	b := m.cfg.Rows.NewBatch()
 	defer b.Close()
-	b.KV().UseReserve() // it makes room
+	b.KV().UseReserve() // the deletion frees disk space
 	for _, s := range spans {
 		if err := b.Erase(s.Start, s.End); err != nil {
 			return err
@@ -223,16 +228,16 @@ func (m *Manager) eraseUnread(spans []table.Span) error {
 	return nil
 }
 
-// publication is a catalog that is to become the newest.
+// publication is a catalog to be published, that is, to become the newest one.
 type publication struct {
 	catalog   *schema.Catalog // its version number is ignored: publish gives it the next one
 	garbage   []table.Span    // key ranges that only earlier catalogs use
-	underWay  *rowsChange     // the change that has not finished its work on rows, which makes the catalog tentative; nil if none
+	underWay  *rowsChange     // the change that still has work on rows, which makes the catalog tentative; nil if none
 	statement *statement      // the statement that takes effect with the catalog; nil if none does
 }
 
-// publish makes a catalog the newest, durably, at a moment at which no transaction commits. It returns the timestamp of
-// the new version.
+// publish makes a catalog the newest one, durably, at a moment at which no transaction commits. It returns the
+// timestamp of the new version.
 func (m *Manager) publish(ctx context.Context, p publication) (mvcc.Timestamp, error) {
 	var at mvcc.Timestamp
 	catalog := p.catalog.WithVersion(m.Catalog().Version + 1)
@@ -259,7 +264,7 @@ func (m *Manager) publish(ctx context.Context, p publication) (mvcc.Timestamp, e
 	return at, nil
 }
 
-// spacesOf returns the key ranges of tables and indexes, except the interleaved ones.
+// spacesOf returns the key ranges of those tables and indexes that are not interleaved.
 func spacesOf(tables []*schema.Table, indexes []*schema.Index) []table.Span {
 	var list []table.Span
 	for _, t := range tables {
@@ -275,14 +280,15 @@ func spacesOf(tables []*schema.Table, indexes []*schema.Index) []table.Span {
 	return list
 }
 
-// abandon undoes the statement of op that the last process left unfinished, unless op will be resumed. It does not wait
-// for another schema change, which may take hours: the statement is undone after that change, or by it.
+// abandon is called when op ends before Update could run it. It undoes the statement of op that the last process left
+// unfinished, unless op will be resumed. It does not wait for another schema change, which may take hours. If one runs,
+// a goroutine undoes the statement after that change, unless the change itself does so.
 func (m *Manager) abandon(op *Operation) error {
 	if op.interrupted() {
 		return nil
 	}
 	c := m.interrupted.Load()
-	if c == nil || c.statement.operation.Name != op.Name { // another change has undone it
+	if c == nil || c.statement.operation.Name != op.Name { // another change has undone the statement
 		return nil
 	}
 	if m.Token.TryAcquire() {
@@ -291,7 +297,7 @@ func (m *Manager) abandon(op *Operation) error {
 	}
 	go m.cfg.Background.WhileOpen(context.Background(), func(ctx context.Context) error {
 		if m.Token.Acquire(ctx) != nil {
-			return nil // the next process undoes it
+			return nil // the next process undoes the statement
 		}
 		defer m.Token.Release()
 		if err := m.revertInterrupted(c); err != nil {
@@ -302,8 +308,8 @@ func (m *Manager) abandon(op *Operation) error {
 	return nil
 }
 
-// revertInterrupted undoes a change that the last process left unfinished, unless another goroutine has taken it. The
-// caller holds the schema lock.
+// revertInterrupted undoes the change c, which the last process left unfinished, unless another goroutine has taken c
+// to resume or undo it. The caller holds Manager.Token.
 func (m *Manager) revertInterrupted(c *rowsChange) error {
 	if !m.interrupted.CompareAndSwap(c, nil) {
 		return nil
@@ -311,8 +317,8 @@ func (m *Manager) revertInterrupted(c *rowsChange) error {
 	return m.revertTentative(context.Background())
 }
 
-// revertTentative undoes an unfinished change: one that the last process left, or one that failed while the store
-// refused the writes of its undo. The caller holds the schema lock, or is the only user of the database.
+// revertTentative undoes the newest change if it is unfinished: the last process left it so, or it failed and the store
+// refused the writes of its undo. The caller holds Manager.Token, or is the only user of the database.
 func (m *Manager) revertTentative(ctx context.Context) error {
 	if !m.Newest().tentative.Load() {
 		return nil

@@ -9,22 +9,22 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// Obsolete holds schema versions that are too old for any read, and the keys of the tables and indexes that only they
-// use.
+// Obsolete holds schema versions that no read can use any more, and the keys of the tables and indexes that only these
+// versions use.
 type Obsolete struct {
 	versions []*Version
 	spans    []table.Span    // key ranges of tables and indexes that are not interleaved
-	layouts  []*table.Layout // of interleaved ones, whose keys lie between the keys of others
+	layouts  []*table.Layout // the interleaved tables and indexes, whose keys lie between those of other tables
 }
 
-// FindObsolete finds the schema versions that were replaced before the horizon. While a schema change runs, which may take
-// hours, it finds none. It never returns the newest version that is not tentative, nor the versions after it, since a
-// change may have to go back to it.
+// FindObsolete finds the schema versions that were replaced at or before the horizon. While a schema change runs, which
+// may take hours, it finds none. It never returns the newest version that is not tentative, nor a later version, since
+// a change may have to return to it.
 func (m *Manager) FindObsolete(horizon mvcc.Timestamp) *Obsolete {
 	if !m.Token.TryAcquire() {
 		return new(Obsolete)
 	}
-	defer m.Token.Release() // an object that no version has now never appears in a later one
+	defer m.Token.Release() // from now on, an object that no version has never appears in a later one
 	list := *m.versions.Load()
 	kept := 0
 	settled := slices.Index(list, m.Settled()) // -1 if there is none
@@ -41,11 +41,11 @@ func (m *Manager) FindObsolete(horizon mvcc.Timestamp) *Obsolete {
 	return past
 }
 
-// interleavedOnlyIn returns the interleaved tables and indexes that some of versions have and none of others, the
-// versions after them.
+// interleavedOnlyIn returns the interleaved tables and indexes that only versions have. others are the versions after
+// these.
 func interleavedOnlyIn(versions, others []*Version) (list []*table.Layout) {
-	// A schema change that fails publishes again the objects that it has dropped. So a later version may have an object
-	// that an earlier one lacks.
+	// When a schema change fails, its undo publishes again the objects that the change has dropped. So a later version
+	// may have an object that an earlier one lacks.
 	again := map[schema.TableID]bool{}
 	for i := range others[1:] {
 		for _, l := range droppedBetween(others[i], others[i+1]) {
@@ -67,7 +67,7 @@ func interleavedOnlyIn(versions, others []*Version) (list []*table.Layout) {
 	return list
 }
 
-// droppedBetween returns the interleaved tables and indexes of a version that the next one does not have.
+// droppedBetween returns the interleaved tables and indexes that version v has and the version next does not have.
 func droppedBetween(v, next *Version) (list []*table.Layout) {
 	tables, indexes := v.Catalog.Without(next.Catalog)
 	for _, t := range tables {
@@ -83,8 +83,8 @@ func droppedBetween(v, next *Version) (list []*table.Layout) {
 	return list
 }
 
-// Owns returns a function that reports whether a key belongs to one of the interleaved tables or indexes; nil if there
-// are none.
+// Owns returns a function that reports whether a key belongs to one of the interleaved tables or indexes in o. It
+// returns nil if there are none.
 func (o *Obsolete) Owns() func(key []byte) bool {
 	if len(o.layouts) == 0 {
 		return nil
@@ -94,9 +94,9 @@ func (o *Obsolete) Owns() func(key []byte) bool {
 	}
 }
 
-// Forget deletes the schema versions, and the keys of their tables and indexes that are not interleaved. The keys of
-// interleaved ones have been collected already. If a schema change has begun meanwhile, Forget leaves the work to the
-// next collection.
+// Forget deletes the obsolete schema versions, and the keys of their tables and indexes that are not interleaved.
+// Before it, the caller must have deleted the keys of the interleaved ones, which Owns selects. If a schema change has
+// begun meanwhile, Forget does nothing; the next collection tries again.
 func (m *Manager) Forget(past *Obsolete) error {
 	if len(past.versions) == 0 || !m.Token.TryAcquire() {
 		return nil
@@ -104,7 +104,7 @@ func (m *Manager) Forget(past *Obsolete) error {
 	defer m.Token.Release()
 	b := m.cfg.Rows.NewBatch()
 	defer b.Close()
-	b.KV().UseReserve() // it makes room
+	b.KV().UseReserve() // the deletion frees disk space
 	all := *m.versions.Load()
 	rest := slices.Clone(all[len(past.versions):])
 	if err := m.forgetVersions(b.KV(), rest[0].Catalog.Version); err != nil {
@@ -122,7 +122,7 @@ func (m *Manager) Forget(past *Obsolete) error {
 	}
 	m.versions.Store(&rest)
 	if err := b.Commit(); err != nil {
-		m.versions.Store(&all) // the store still has them
+		m.versions.Store(&all) // the store still has the versions
 		return fmt.Errorf("forget schema versions: %w", err)
 	}
 	for _, g := range past.spans {

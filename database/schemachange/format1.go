@@ -11,9 +11,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// SplitCatalogs rewrites the schema versions of a database in format 1, each of which is one record with all its tables.
-// In format 2, tables have records of their own, and a version has records only for the tables that it has changed: see
-// record.go. The database is rewritten in one batch.
+// SplitCatalogs rewrites the schema versions of a database from format 1 to format 2, in one batch. In format 1, a
+// version is one record with all its tables. In format 2, each table has records of its own, and a version has records
+// only for the tables that it has changed: see record.go.
 func SplitCatalogs(store kv.Store, space mvcc.Space) error {
 	b := meta.NewBatch(store)
 	defer b.Close()
@@ -45,7 +45,8 @@ func SplitCatalogs(store kv.Store, space mvcc.Space) error {
 	return b.Commit()
 }
 
-// changedTables returns the tables that differ from before, with nil for those that are gone.
+// changedTables returns the stored tables that differ between before and now. A table that now lacks is nil in the
+// result.
 func changedTables(before, now map[schema.TableID][]byte) map[schema.TableID][]byte {
 	changed := map[schema.TableID][]byte{}
 	for id, data := range now {

@@ -14,8 +14,8 @@ import (
 
 // An index is built without a lock. Writers maintain the index from the moment at which a catalog is published that has
 // it as write-only: the entries that they put or delete have later timestamps than that publication. The build writes
-// the entries of the rows that existed before, at the timestamp of the publication, below all entries of writers. So
-// the newest version of an entry is right after every write to its row:
+// the entries of the rows that existed before, at the timestamp of the publication, so their versions are older than
+// those of all writers. So the newest version of an entry is right after every write to its row:
 //
 //	the build read a row    entry at the publication                       a read sees
 //	updated later           the same, and a tombstone of the writer above  no entry; the writer has put the new one
@@ -26,25 +26,27 @@ import (
 // read ever sees that: a read uses an index only at timestamps at or after the publication of a catalog that has the
 // index complete.
 //
-// The build need not sync its writes: the publication that follows is synced, and comes later in the store's log. Each
-// step writes its entries and a checkpoint in one batch. After a crash the build goes on after the last checkpoint that
-// was kept, with the same timestamp for its entries. A build may be interrupted for longer than versions are kept,
-// since each step reads the rows as they are now. Only a single step may not last that long.
+// The build need not sync its writes: the publication after the build is synced, and comes later in the store's log.
+// Each step writes its entries and a checkpoint in one batch. After a crash the build continues after the last
+// checkpoint that was not lost, with the same timestamp for its entries. A build may be interrupted for longer than
+// versions are kept, since each step reads the newest rows. Only a single step may not last that long.
 
 const (
-	// buildBytes bounds the entries of one batch, because the next commit of a user syncs them, too.
+	// buildBytes is the largest size of one batch in bytes. It is small because the next commit of a user also syncs
+	// the batches that were written before it.
 	buildBytes = 64 << 10
-	// buildReadBytes and buildRows bound the rows that one step reads, in one snapshot. A step takes some milliseconds,
-	// and waits for the commits that are under way when it begins, so that the build gives way to them.
+	// One step reads at most buildReadBytes bytes and buildRows rows, in one snapshot. A step takes some milliseconds.
+	// It begins by waiting for the running commits, so the build gives way to them.
 	buildReadBytes = 1 << 20
 	buildRows      = 1000
-	// buildRest is the duration of a step divided by the duration of the rest after it, which leaves processors and the
-	// disk to requests.
+	// buildRest is the duration of a step divided by the duration of the pause after it. The pause leaves processors
+	// and the disk to requests.
 	buildRest = 2
 )
 
-// buildIndex writes the entries of x for the rows that existed when a catalog with x was published at timestamp at. It
-// goes on after the checkpoint of this name, if there is one. progress is told the key of the last row that is done.
+// buildIndex writes the entries of x for the rows that existed when a catalog with x was published at timestamp at.
+// name is the name of its checkpoint; if there is one, the build continues after it. progress is called after each step
+// with the key of the last row that is done.
 func (m *Manager) buildIndex(ctx context.Context, name string, x *schema.Index, at mvcc.Timestamp, progress func(last []byte)) error {
 	b := indexBuild{manager: m, name: name, index: x, at: at}
 	var done bool
@@ -73,7 +75,7 @@ type indexBuild struct {
 	after   []byte         // the stored key of the last row that has its entry; nil before the first
 }
 
-// step writes the entries of the next rows; more is false if these were the last.
+// step writes the entries of the next rows. more is false if no rows follow.
 func (b *indexBuild) step(ctx context.Context) (more bool, err error) {
 	snapshot, err := b.manager.jobs.Transactions.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
 	if err != nil {
@@ -95,16 +97,15 @@ func (b *indexBuild) step(ctx context.Context) (more bool, err error) {
 	if err := batch.CommitNoSync(); err != nil {
 		return false, fmt.Errorf("write entries of index %s: %w", b.index.FullName(), err)
 	}
-	// If the snapshot is older than all reads may be, garbage collection may have removed a tombstone above one of
-	// these entries.
+	// If the horizon of collection is above the snapshot, garbage collection may have removed the tombstone of a later
+	// write to a row. Then the entry written here would wrongly show.
 	if b.manager.cfg.Rows.Horizon() > snapshot.Timestamp() {
 		return false, fmt.Errorf("entries of index %s were written later than the version retention period allows", b.index.FullName())
 	}
 	return more, nil
 }
 
-// collect puts the entries of the next rows into a batch, up to the limits of a step; more is false if no rows are
-// left.
+// collect adds the entries of the next rows to a batch, up to the limits of a step. more is false if no rows follow.
 func (b *indexBuild) collect(ctx context.Context, view table.View, batch *mvcc.Batch) (more bool, err error) {
 	entries, err := table.MakeEntries(ctx, view, b.index, b.after)
 	if err != nil {

@@ -25,56 +25,56 @@ import (
 
 // Config configures the Manager of a database.
 type Config struct {
-	Name    string // of the database, for errors
+	Name    string // name of the database, for errors
 	Space   mvcc.Space
-	Created time.Time // the change streams of the first schema version begin then
+	Created time.Time // when the database was created; the streams of the first schema version begin then
 	Store   kv.Store
 	Rows    *mvcc.Versions
 	Oracle  *txn.Oracle
 	Clock   func() time.Time
 	Log     *slog.Logger
 	Task    *cpu.Task       // measures the CPU time of schema changes
-	Prepare *prepare.Config // for the Preparers of all versions
+	Prepare *prepare.Config // configures the Preparers of all versions
 
 	Sequences  *sequence.Counters
 	Streams    *changestream.Log
-	Background *background.Work // a schema change is part of it
+	Background *background.Work // a schema change runs within WhileOpen of it
 	// Bounds returns the bounds of the partitions of a change stream.
 	Bounds func(*schema.Catalog, *schema.ChangeStream) [][]byte
-	// Changed is called when there is a new schema version, before the change goes on.
+	// Changed is called after a new schema version was published, before the schema change continues.
 	Changed func()
-	// Resumes reports whether the operation of a name that began at a time will go on after a restart.
+	// Resumes reports whether an operation will be resumed after a restart. began is when the operation began.
 	Resumes func(operation string, began time.Time) (bool, error)
 }
 
 // Manager holds the schema versions of a database and makes new ones.
 //
-// A schema change replaces the list of versions and never modifies it. So a request that holds a catalog may go on using
-// it while a schema change publishes the next one.
+// A schema change replaces the list of versions and never modifies the list. So a request that has a catalog may use it
+// while a schema change publishes the next one.
 type Manager struct {
 	cfg      Config
-	jobs     job.Runner                 // since Begin
+	jobs     job.Runner                 // set by Begin
 	versions atomic.Pointer[[]*Version] // oldest first, never empty
-	Token    background.Token           // the schema lock: held while a schema change runs
+	Token    background.Token           // held while a schema change runs
 	// interrupted is the schema change that the last process left unfinished and that its operation will resume; nil if
-	// there is none. The next schema change takes it out, and either resumes it or rolls it back.
+	// there is none. The next schema change sets it to nil, and either resumes the interrupted change or undoes it.
 	interrupted atomic.Pointer[rowsChange]
 }
 
-// New returns the Manager of a new database, of whose schema nothing is stored yet. The first version is valid from
-// timestamp 0 on.
+// New returns the Manager of a new database whose schema is not stored yet. The first version is valid from timestamp 0
+// on.
 func New(cfg Config, first *schema.Catalog) *Manager {
 	m := &Manager{cfg: cfg, Token: background.NewToken()}
 	m.versions.Store(&[]*Version{m.newVersion(first, 0)})
 	return m
 }
 
-// StoreFirst adds the first version of a new database to a batch and commits the batch.
+// StoreFirst adds the first version of a new database to batch b, and commits all of b.
 func (m *Manager) StoreFirst(b kv.Batch) error {
 	return m.commitVersion(b, m.Newest(), nil, publication{}, kv.Batch.Commit)
 }
 
-// Open returns the Manager of a stored database. Before transactions begin, FindInterrupted must be called.
+// Open returns the Manager of a stored database. FindInterrupted must be called before transactions begin.
 func Open(cfg Config) (*Manager, error) {
 	m := &Manager{cfg: cfg, Token: background.NewToken()}
 	list, err := m.loadVersions()
@@ -85,11 +85,11 @@ func Open(cfg Config) (*Manager, error) {
 	return m, nil
 }
 
-// Begin sets what runs the jobs of schema changes. None may run before it.
+// Begin sets the runner of the jobs of schema changes. No schema change may run before.
 func (m *Manager) Begin(jobs job.Runner) { m.jobs = jobs }
 
 // Recover undoes the change that the last process left unfinished, unless its operation will resume it. If the store
-// refuses the writes, the next schema change does it.
+// refuses the writes, Recover succeeds, and the next schema change undoes the unfinished one.
 func (m *Manager) Recover(ctx context.Context) error {
 	if m.interrupted.Load() != nil {
 		return nil
@@ -100,7 +100,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 	return nil
 }
 
-// Close frees the memory of what was prepared for all versions. No schema change may run.
+// Close frees the memory of what was prepared for all versions. No schema change may be running.
 func (m *Manager) Close() {
 	for _, v := range m.Versions() {
 		v.Preparer.Close()
@@ -129,7 +129,8 @@ func (m *Manager) Settled() *Version {
 	return nil
 }
 
-// SettledCatalog returns the newest schema whose change has ended.
+// SettledCatalog returns the newest catalog whose schema change has ended. If no such version is kept, it returns the
+// newest catalog.
 func (m *Manager) SettledCatalog() *schema.Catalog {
 	if v := m.Settled(); v != nil {
 		return v.Catalog

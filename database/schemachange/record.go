@@ -17,9 +17,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// The store keeps schema versions like versions of rows. It has one record for each schema version, and one for each
-// table and the version that changed it. A schema version uses the newest record of each table that is not younger than
-// the version.
+// The store keeps schema versions like versions of rows. It has one record for each schema version. For each table it
+// has a record for each version that changed the table. A schema version uses, of each table, the newest record that is
+// not younger than the version.
 
 // schemaRecord is a schema version as stored, without its tables.
 type schemaRecord struct {
@@ -32,16 +32,16 @@ type schemaRecord struct {
 	Change *changeRecord `json:",omitempty"`
 }
 
-// storeVersion stores a version durably as it is published, with the tables that differ from before; before is nil for
-// the first version. The same batch records that p.statement took effect, unless it is nil. commit commits the batch.
+// storeVersion stores a version durably as it is published, with the tables that differ from the catalog before; before
+// is nil for the first version. The same batch records that p.statement took effect, unless that is nil. storeVersion
+// calls commit to commit the batch.
 func (m *Manager) storeVersion(v *Version, before *schema.Catalog, p publication, commit func(kv.Batch) error) error {
 	b := meta.NewBatch(m.cfg.Store)
 	defer b.Close()
 	return m.commitVersion(b, v, before, p, commit)
 }
 
-// commitVersion is storeVersion with a batch that the caller has begun. It adds the version to the batch and commits
-// all of it.
+// commitVersion adds to batch b what storeVersion stores, and commits all of b.
 func (m *Manager) commitVersion(b kv.Batch, v *Version, before *schema.Catalog, p publication, commit func(kv.Batch) error) error {
 	e, err := v.Catalog.Marshal(before)
 	if err != nil {
@@ -75,7 +75,7 @@ func (m *Manager) commitVersion(b kv.Batch, v *Version, before *schema.Catalog, 
 	return streams.End(commit(b))
 }
 
-// putObjects adds the records of the tables and other objects that a version has changed.
+// putObjects adds to b the records of the tables and other objects that a version has changed.
 func putObjects(b kv.Batch, space mvcc.Space, version schema.Version, objects map[schema.TableID][]byte) error {
 	for _, id := range slices.Sorted(maps.Keys(objects)) {
 		if err := b.Put(tableKey(space, id, version), objects[id]); err != nil {
@@ -89,13 +89,13 @@ func versionKey(space mvcc.Space, version schema.Version) []byte {
 	return meta.Key(meta.OfSpace(meta.Schema, space), fmt.Sprintf("%020d", version))
 }
 
-// tableKey returns the key of the record of a table, or other object, in a version. The keys sort by object, then by
-// version. If the version has dropped the object, the record is empty.
+// tableKey returns the key of the record of a table, or of another object, in a version. The keys sort by object, then
+// by version. If the version has dropped the object, the record is empty.
 func tableKey(space mvcc.Space, id schema.TableID, version schema.Version) []byte {
 	return meta.Key(meta.OfSpace(meta.Table, space), fmt.Sprintf("%010d/%020d", id, version))
 }
 
-// parseTableName parses the name of a table's record into the table and the version.
+// parseTableName returns the table and the version that the name of a table's record contains.
 func parseTableName(name string) (schema.TableID, schema.Version, error) {
 	parts := strings.Split(name, "/")
 	if len(parts) != 4 {
@@ -159,8 +159,8 @@ func (m *Manager) schemaRecords() (records []schemaRecord, numbers []schema.Vers
 	return records, numbers, err
 }
 
-// tableRecords returns, for each version in kept, the tables that it has changed. They include the changes of earlier
-// versions that are no longer kept. A dropped table is nil.
+// tableRecords returns, for each version in kept, the stored tables that the version changed. They include the changes
+// by earlier versions that are no longer kept. A dropped table is nil.
 func (m *Manager) tableRecords(kept []schema.Version) (map[schema.Version]map[schema.TableID][]byte, error) {
 	tables := map[schema.Version]map[schema.TableID][]byte{}
 	err := meta.Each(m.cfg.Store, meta.OfSpace(meta.Table, m.cfg.Space), func(name string, data []byte) error {
@@ -185,8 +185,8 @@ func (m *Manager) tableRecords(kept []schema.Version) (map[schema.Version]map[sc
 	return tables, err
 }
 
-// forgetVersions deletes the records of the versions before oldest, the oldest version that is kept, and the records of
-// tables that only they use.
+// forgetVersions adds to b the deletion of the records of all versions before oldest, the oldest version that is kept.
+// It also deletes the records of tables that only these versions use.
 func (m *Manager) forgetVersions(b kv.Batch, oldest schema.Version) error {
 	if err := b.DeleteRange(versionKey(m.cfg.Space, 0), versionKey(m.cfg.Space, oldest)); err != nil {
 		return err
@@ -194,9 +194,9 @@ func (m *Manager) forgetVersions(b kv.Batch, oldest schema.Version) error {
 	return m.forgetTables(b, oldest)
 }
 
-// forgetTables deletes the records of tables that only versions before oldest use.
+// forgetTables adds to b the deletion of the records of tables that only versions before oldest use.
 func (m *Manager) forgetTables(b kv.Batch, oldest schema.Version) error {
-	var last []byte // a record up to the oldest version, which uses it unless the table has a later such record
+	var last []byte // a record not younger than oldest: oldest uses it, unless the table has a later such record
 	var lastID schema.TableID
 	return meta.Each(m.cfg.Store, meta.OfSpace(meta.Table, m.cfg.Space), func(name string, data []byte) error {
 		id, version, err := parseTableName(name)

@@ -13,8 +13,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// A rowsChange is a schema change that has work to do on existing rows. Apply has made next of old. The change makes
-// next the newest catalog in stages. Each stage publishes a catalog and then goes over rows:
+// A rowsChange is a schema change that has work to do on existing rows. Apply has made the catalog next from the
+// catalog old. The change makes next the newest catalog in stages. Each stage publishes a catalog and then goes over
+// rows:
 //
 //  1. It publishes a catalog that new writes obey but reads do not rely on. Writes fill new columns and indexes, and reads do not use
 //     them (schema.Catalog.Filling). Reads see changed columns and constraints as they were (schema.Catalog.Expecting). Then it fills
@@ -24,9 +25,9 @@ import (
 //  3. It publishes next, which opens columns and indexes for reading, and checks existing rows against new conditions. If the statement
 //     redefines columns or constraints, it checks the rows first and publishes next only if they obey.
 //
-// Until all is done the versions are tentative. If a row does not obey, the change publishes the old catalog again. If
-// the store refuses that write, the next schema change does it first. If the server stops, the next process resumes the
-// change from its checkpoints if an operation runs it, and undoes it otherwise.
+// The versions are tentative until all stages are done. If a row does not obey, the change publishes the catalog old
+// again. If the store refuses that write, the next schema change does it first. If the server stops, the next process
+// resumes the change from its checkpoints if an operation runs it, and undoes it otherwise.
 type rowsChange struct {
 	manager   *Manager
 	statement statement
@@ -35,39 +36,39 @@ type rowsChange struct {
 	begun     []*Version // the versions that the stages have published so far
 }
 
-// changeRecord is the stored form of the statement that made a tentative version. It exists if an operation will resume
-// the statement after a restart.
+// changeRecord is the stored form of the statement that made a tentative version. It is stored only if an operation
+// will resume the statement after a restart.
 type changeRecord struct {
 	Operation string
-	Began     time.Time // Operation.Began
+	Began     time.Time // when the operation began: Operation.Began
 	Number    int       // index of the statement in the operation
 	Statement string
 }
 
-// stage is one stage of a rowsChange: a catalog to publish, and work on rows after it.
+// stage is one stage of a rowsChange: it publishes a catalog, and then runs jobs over rows.
 type stage struct {
 	catalog *schema.Catalog
-	jobs    []rowsJob // to run, in order, once the catalog is published
+	jobs    []rowsJob // to run in this order once the catalog is published
 }
 
-// rowsJob is a job over existing rows. It resumes from its checkpoint, if it has one.
+// rowsJob is a job over existing rows. If it has a checkpoint, it continues after it.
 type rowsJob struct {
 	name   string // name of the checkpoint
 	layout *table.Layout
 	run    func(ctx context.Context, j rowsJob, progress func(last []byte)) error
 }
 
-// rowsJobs is the prefix of the names of their checkpoints.
+// rowsJobs is the prefix of the names of the checkpoints of all rowsJobs.
 const rowsJobs = "fill/"
 
-// run runs the stages that are left of the change. If one fails, it undoes the change, unless the next process will
-// resume it.
+// run runs the stages of the change that are not done yet, and returns the timestamp at which the change took effect.
+// If a stage fails, run undoes the change, unless the next process will resume it.
 func (c *rowsChange) run(ctx context.Context) (mvcc.Timestamp, error) {
 	m := c.manager
 	at, err := c.goThrough(ctx)
 	if err != nil {
 		if c.statement.operation.interrupted() {
-			return 0, err // the next process resumes it
+			return 0, err // the next process resumes the change
 		}
 		err = m.undo(ctx, c.old, err)
 	}
@@ -117,7 +118,7 @@ func (c *rowsChange) stages() (list []stage) {
 	return append(list, last)
 }
 
-// jobName returns the name of a job's checkpoint, which no other schema change of the database uses.
+// jobName returns the name of the checkpoint of a job. No other schema change of the database uses this name.
 func (c *rowsChange) jobName(kind string, number int) string {
 	return fmt.Sprintf("%s%d/%s/%d", rowsJobs, c.old.Version, kind, number)
 }
@@ -130,7 +131,7 @@ func (c *rowsChange) progress(stages []stage) *rowsProgress {
 	return p
 }
 
-// percent returns the progress of an interrupted change.
+// percent returns the progress of an interrupted change, from 0 to 99.
 func (c *rowsChange) percent(ctx context.Context) (percent int, err error) {
 	stages := c.stages()
 	p := c.progress(stages)
@@ -165,10 +166,10 @@ func (r *changeRecord) is(s *statement) bool {
 	return r.Operation == s.operation.Name && r.Began.Equal(s.operation.Began) && r.Number == s.number && r.Statement == s.text
 }
 
-// FindInterrupted finds the change that the last process left unfinished, if its operation will resume it. The Manager
-// must not be in use yet. A tentative catalog is not stored completely, so FindInterrupted makes the catalogs of the
-// published versions again. If they differ in what is stored, because a new release makes other ones, the change is not
-// resumed: it is undone, and begins anew.
+// FindInterrupted finds the change that the last process left unfinished, if its operation will resume it. It must be
+// called before the Manager is used. A tentative catalog is not stored completely, so FindInterrupted makes the
+// catalogs of the published versions again. If a new catalog differs from the stored one, because a new release makes a
+// different one, the change is not resumed: it is undone, and the operation runs its statement from the beginning.
 func (m *Manager) FindInterrupted(ctx context.Context) error {
 	list := *m.versions.Load()
 	first := len(list)
@@ -206,7 +207,8 @@ func (m *Manager) FindInterrupted(ctx context.Context) error {
 	return nil
 }
 
-// sameCatalog reports whether two catalogs are stored in the same form as the version after before.
+// sameCatalog reports whether catalogs x and y have the same stored form, as the version that follows the catalog
+// before.
 func sameCatalog(before, x, y *schema.Catalog) (bool, error) {
 	a, err := x.Marshal(before)
 	if err != nil {
@@ -219,8 +221,8 @@ func sameCatalog(before, x, y *schema.Catalog) (bool, error) {
 	return bytes.Equal(a.Catalog, b.Catalog) && maps.EqualFunc(a.Objects, b.Objects, bytes.Equal), nil
 }
 
-// Interrupted returns the progress of the statement of an operation that the last process left unfinished. ok is false
-// if Update would resume no statement. It does not wait for other schema changes.
+// Interrupted returns the progress of the statement that the last process left unfinished, if it belongs to the given
+// operation. ok is false if there is no such statement. Interrupted does not wait for other schema changes.
 func (m *Manager) Interrupted(ctx context.Context, operation string) (p Progress, ok bool, err error) {
 	c := m.interrupted.Load()
 	if c == nil || c.statement.operation.Name != operation {

@@ -7,18 +7,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Names finds the sequences of a catalog by name, for SQL functions.
+// Names finds the sequences of a catalog by name. SQL functions use it.
 type Names struct {
 	counters *Counters
 	catalog  func() *schema.Catalog
 }
 
-// In returns the sequences of one catalog.
+// In returns Names for one catalog.
 func (c *Counters) In(catalog *schema.Catalog) *Names {
 	return &Names{c, func() *schema.Catalog { return catalog }}
 }
 
-// Newest returns the sequences of the newest catalog, for expressions that outlive a schema version.
+// Newest returns Names that always use the newest catalog, for expressions that outlive a schema version.
 func (c *Counters) Newest() *Names { return &Names{c, func() *schema.Catalog { return c.newest() }} }
 
 // Next takes the next value of the sequence of this name.
@@ -30,7 +30,7 @@ func (n *Names) Next(name string) (int64, error) {
 	return n.counters.Next(s.FullName(), &s.Generator)
 }
 
-// State returns the number that the counter of a sequence gives out next; ok is false if it was never used.
+// State returns the number that the counter of a sequence gives out next. ok is false if the counter was never used.
 func (n *Names) State(name string) (next int64, ok bool, err error) {
 	s := n.catalog().Sequence(name)
 	if s == nil {
@@ -39,8 +39,8 @@ func (n *Names) State(name string) (next int64, ok bool, err error) {
 	return n.counters.State(&s.Generator)
 }
 
-// IdentityState returns the number that the counter of an identity column gives out next; ok is false if it was never
-// used. path is "table.column" or "schema.table.column".
+// IdentityState returns the number that the counter of an identity column gives out next. ok is false if the counter
+// was never used. path is "table.column" or "schema.table.column".
 func (n *Names) IdentityState(path string) (next int64, ok bool, err error) {
 	dot := strings.LastIndexByte(path, '.')
 	if parts := strings.Count(path, ".") + 1; parts != 2 && parts != 3 {

@@ -1,13 +1,13 @@
 // Package sequence holds the counters of the sequences and identity columns of one database, in memory and in the
 // store.
 //
-// A counter gives out each number once, whether the transaction that took it commits or not, and also after crashes. It
-// reserves numbers in blocks: it stores the end of a block durably before it gives out the first number of the block.
-// After a crash it goes on after the last block. So some numbers are skipped, and taking one usually costs one atomic
-// addition. Many goroutines may take numbers at the same time.
+// A counter gives out each number once, whether the transaction that took the number commits or not, and also after
+// crashes. It reserves numbers in blocks: it stores the end of a block durably before it gives out the first number of
+// the block. After a crash it continues after the last stored block, so some numbers are skipped. In return, taking a
+// number usually costs one atomic addition. Many goroutines may take numbers at the same time.
 //
-// It leaves out the definition of a sequence. That is part of the schema (schema.Generator): it says where a counter
-// begins, and restarts a sequence by giving it another counter.
+// The definition of a sequence is part of the schema (schema.Generator). It says with which number a counter begins. To
+// restart a sequence, a schema change gives the sequence another counter.
 //
 // Imports of this module: database/meta, kv, mvcc, schema, usererror.
 package sequence
@@ -29,12 +29,13 @@ import (
 )
 
 const (
-	// block is how many numbers are reserved at once. At a million values per second that is a hundred synced writes.
-	// With a crash every second, a sequence lasts 29 million years.
+	// block is how many numbers are reserved at once. At a million values per second that makes a hundred synced writes
+	// per second. If every second ended with a crash, a sequence would still last 29 million years.
 	block = 10_000
-	// ahead is how many numbers are left when the next block is reserved, so that concurrent takers need not wait.
+	// ahead is how many numbers of a block are left when the next block is reserved. Other goroutines take these
+	// numbers meanwhile, so that they need not wait.
 	ahead = block / 2
-	// lastCounter is the number at which a counter ends. It is not given out.
+	// lastCounter is the number at which a counter ends. It is not given out itself.
 	lastCounter = math.MaxInt64
 )
 
@@ -51,7 +52,7 @@ type Counters struct {
 // New returns the counters of a database that does not exist yet. Open must be called before the first number is taken.
 func New(store kv.Store) *Counters { return &Counters{store: store} }
 
-// Open assigns the counters to the database in a key space. newest returns the newest catalog of the database.
+// Open sets the database of the counters: its key space, and a function that returns its newest catalog.
 func (c *Counters) Open(space mvcc.Space, newest func() *schema.Catalog) {
 	c.space, c.newest = space, newest
 }
@@ -65,7 +66,7 @@ func (c *Counters) Next(name string, g *schema.Generator) (int64, error) {
 	return n.named(name, g)
 }
 
-// named is nextValue with errors for users.
+// named is nextValue, with the error for users if the sequence is exhausted. name is the sequence's name in that error.
 func (n *counter) named(name string, g *schema.Generator) (int64, error) {
 	v, err := n.nextValue(g)
 	if err != nil && errors.Is(err, errExhausted) {
@@ -74,7 +75,7 @@ func (n *counter) named(name string, g *schema.Generator) (int64, error) {
 	return v, err
 }
 
-// State returns the number that the counter of a generator gives out next; ok is false if it has not given out any.
+// State returns the number that the counter of a generator gives out next. ok is false if the counter was never used.
 func (c *Counters) State(g *schema.Generator) (next int64, ok bool, err error) {
 	n, err := c.of(g)
 	if err != nil {
@@ -115,7 +116,8 @@ func (c *Counters) stored(g *schema.Generator) (bound int64, err error) {
 	return r.Bound, nil
 }
 
-// Taker returns Next for one generator. It looks the counter up once.
+// Taker returns a function that takes the next value of one generator, as Next does. The function looks up the counter
+// only once.
 func (c *Counters) Taker(name string, g *schema.Generator) func() (int64, error) {
 	var found atomic.Pointer[counter]
 	return func() (int64, error) {
@@ -131,9 +133,10 @@ func (c *Counters) Taker(name string, g *schema.Generator) func() (int64, error)
 	}
 }
 
-// Restarted takes part in a schema change that restarts generators, each with a new counter. If the old counter was
-// used, it marks the new one as used, in the batch of the schema version: the state of a sequence that was used is
-// never NULL again. It does not load the new counter, since another counter gets its number if the batch fails.
+// Restarted takes part in a schema change that restarts generators. Each restarted generator has a new counter. If its
+// old counter was used, Restarted adds to the schema version's batch b that the new one was used, because the state of
+// a used sequence must never be NULL again. It does not load the new counter into memory: if the batch fails, the next
+// schema change may give the same ID to another counter.
 func (c *Counters) Restarted(b kv.Batch, list []schema.Restart) error {
 	for _, r := range list {
 		_, before, err := c.State(r.Before)
@@ -144,7 +147,7 @@ func (c *Counters) Restarted(b kv.Batch, list []schema.Restart) error {
 		if err != nil {
 			return err
 		}
-		if !before || bound > 0 { // marked already: an undo of the restart is undone
+		if !before || bound > 0 { // marked before: the undo of a change brings this counter back
 			continue
 		}
 		first := r.Generator.FirstCounter()
@@ -158,8 +161,8 @@ func (c *Counters) Restarted(b kv.Batch, list []schema.Restart) error {
 	return nil
 }
 
-// Forget adds to a batch the deletion of all counters but those in kept. It may be called when the database has one
-// schema version, whose counters kept holds.
+// Forget adds to a batch the deletion of all counters that are not in kept. The caller may call it only when the
+// database has a single schema version, and kept holds the counters of that version.
 func (c *Counters) Forget(b kv.Batch, kept map[schema.TableID]bool) error {
 	prefix := meta.OfSpace(meta.Counter, c.space)
 	return meta.Each(c.store, prefix, func(name string, _ []byte) error {
@@ -175,7 +178,8 @@ func (c *Counters) Forget(b kv.Batch, kept map[schema.TableID]bool) error {
 	})
 }
 
-// Close returns the reserved numbers that were not given out. Afterwards the counters give out no numbers.
+// Close stores that the reserved numbers which were not given out are free again. After Close the counters give out no
+// numbers.
 func (c *Counters) Close() error {
 	b := meta.NewBatch(c.store)
 	defer b.Close()
@@ -205,15 +209,15 @@ func counterName(space mvcc.Space, id schema.TableID) string {
 	return meta.OfSpace(meta.Counter, space) + fmt.Sprintf("%010d", id)
 }
 
-// counter is one counter.
+// counter is the counter of one generator.
 //
-// Invariant: each number that was given out is below a bound that was durable before.
+// Invariant: each number that was given out is below a bound that was stored durably before.
 type counter struct {
 	store kv.Store
 	key   []byte
 
 	next  atomic.Int64 // the number to give out next
-	bound atomic.Int64 // durable; 0 if the counter was never used, below next if it is closed
+	bound atomic.Int64 // bound as stored durably; 0 if the counter was never used, -1 if it is closed
 
 	mu     sync.Mutex // held while a block is reserved
 	closed bool       // guarded by mu
@@ -224,7 +228,7 @@ var (
 	errClosed    = errors.New("the counters are closed")
 )
 
-// nextValue takes the next number, and returns its value.
+// nextValue takes the next number of the counter, and returns the value that belongs to the number.
 func (n *counter) nextValue(g *schema.Generator) (int64, error) {
 	at := n.next.Add(1) - 1
 	bound := n.bound.Load()
@@ -238,7 +242,8 @@ func (n *counter) nextValue(g *schema.Generator) (int64, error) {
 	return v, nil
 }
 
-// nextValueSlow is nextValue for a number that is not reserved yet, or whose value is skipped.
+// nextValueSlow does the work of nextValue if at, the number taken, is not reserved yet or has a value that the
+// generator skips.
 func (n *counter) nextValueSlow(at int64, g *schema.Generator) (int64, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -251,14 +256,14 @@ func (n *counter) nextValueSlow(at int64, g *schema.Generator) (int64, error) {
 			return 0, errExhausted
 		}
 		to, ok := following(g, at)
-		if !ok { // it may go on after the skip range is altered
+		if !ok { // the sequence may continue when its skip range is altered
 			return 0, cmp.Or(n.reserve(at), errExhausted)
 		}
 		if to == at {
 			return reverse(at), n.reserve(at)
 		}
-		// Others take numbers meanwhile. Go on with the first number that they have not taken and whose value is not
-		// skipped.
+		// Other goroutines may have taken numbers meanwhile. The first number at or after to that nobody has taken is
+		// the next candidate.
 		if next := n.next.Load(); next > to {
 			at = n.next.Add(1) - 1
 		} else if n.next.CompareAndSwap(next, to+1) {
@@ -267,7 +272,7 @@ func (n *counter) nextValueSlow(at int64, g *schema.Generator) (int64, error) {
 	}
 }
 
-// reserve reserves a block from this number on, unless the number is reserved. The caller holds mu.
+// reserve reserves a block that begins with the number at, unless at is reserved already. The caller holds mu.
 func (n *counter) reserve(at int64) error {
 	if at < n.bound.Load() {
 		return nil
@@ -279,7 +284,7 @@ func (n *counter) reserve(at int64) error {
 	return n.extend(bound)
 }
 
-// reserveAhead reserves another block before this one is used up, unless another goroutine is doing so.
+// reserveAhead reserves the next block before the current one is used up, unless another goroutine is doing so.
 func (n *counter) reserveAhead(at int64) error {
 	if !n.mu.TryLock() {
 		return nil
@@ -291,7 +296,7 @@ func (n *counter) reserveAhead(at int64) error {
 	return nil
 }
 
-// extend stores a bound durably. The caller holds mu.
+// extend stores a new bound durably. The caller holds mu.
 func (n *counter) extend(bound int64) error {
 	if err := meta.Store(n.store, n.key, record{bound}); err != nil {
 		return fmt.Errorf("reserve numbers of a sequence: %w", err)
@@ -310,8 +315,9 @@ func (n *counter) state() (next int64, ok bool) {
 	return next, true
 }
 
-// giveBack closes the counter and adds to a batch that no numbers are reserved. It returns false if none were. A taker
-// that has loaded the old bound has taken a number below next.
+// giveBack closes the counter. If some reserved numbers were not given out, it adds to the batch a record by which they
+// are no longer reserved, and returns true. A concurrent nextValue that still loads the old bound is harmless: it has
+// increased next before.
 func (n *counter) giveBack(b kv.Batch) (bool, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -61,8 +61,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestRestart checks that a counter goes on where it was after Close. Without Close, as after a crash, it goes on after
-// the reserved numbers.
+// TestRestart checks that after Close a new process continues with the next number. Without Close, as after a crash, it
+// must continue after the reserved numbers.
 func TestRestart(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	store, c := open(t, fs)
@@ -91,8 +91,8 @@ func TestRestart(t *testing.T) {
 	closeAll(t, store, c)
 }
 
-// TestCrashes takes values from several goroutines, with crashes at random writes, on a file system that loses unsynced
-// data. No value may be given out twice, neither by one process nor by the next one.
+// TestCrashes takes values in several goroutines, and crashes the machine at random moments, so that unsynced data is
+// lost. No value may be given out twice, neither by one process nor by the next one.
 func TestCrashes(t *testing.T) {
 	for seed := range uint64(5) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -143,7 +143,7 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// TestFollowing compares the result of following with a search through one counter after the other.
+// TestFollowing compares the result of following with that of a loop that tries one counter after the other.
 func TestFollowing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2_000 {
@@ -169,8 +169,8 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
-// TestExhausted checks that a sequence ends with its counter, or when its skip range leaves no value, and that it goes
-// on when that range is removed.
+// TestExhausted checks that a sequence is exhausted when its counter has reached the end, or when its skip range covers
+// all remaining values. When the skip range is removed, it must give out values again.
 func TestExhausted(t *testing.T) {
 	store, c := open(t, vfs.NewMem())
 	defer closeAll(t, store, c)
@@ -204,8 +204,8 @@ func TestExhausted(t *testing.T) {
 	exhausted(two)
 }
 
-// TestRestarted restarts a used and an unused sequence. The state of the used one must be its first number; nothing is
-// stored for the unused one. Forget must delete the counters that no schema version has.
+// TestRestarted restarts a used sequence and an unused one. The state of the used one must be its first number. Nothing
+// may be stored for the unused one. Forget must delete all counters but those that it is told to keep.
 func TestRestarted(t *testing.T) {
 	store, c := open(t, vfs.NewMem())
 	defer closeAll(t, store, c)
@@ -239,8 +239,8 @@ func TestRestarted(t *testing.T) {
 	}
 }
 
-// TestRestartFails makes the store refuse a restart. The restart that takes its place, whose counter has the same
-// number, must begin at its own start.
+// TestRestartFails makes a restart whose batch is not committed. A second restart, whose counter has the same ID, must
+// begin with its own start number.
 func TestRestartFails(t *testing.T) {
 	store, c := open(t, vfs.NewMem())
 	defer closeAll(t, store, c)

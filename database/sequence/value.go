@@ -6,25 +6,25 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// valueBits is the number of bits of a value, without the sign.
+// valueBits is the number of bits of a value, without the sign bit.
 const valueBits = 63
 
-// reverse returns the value of a counter, and also the counter of a value: the low 63 bits in the opposite order.
+// reverse reverses the order of the low 63 bits of n. It turns a counter into its value, and a value into its counter.
 func reverse(n int64) int64 { return int64(bits.Reverse64(uint64(n)) >> 1) }
 
-// following returns the first counter at or after from whose value the generator does not skip; ok is false if there is
+// following returns the first counter at or after from whose value the generator does not skip. ok is false if there is
 // none.
 //
-// The values that are not skipped are those below SkipMin and those above SkipMax. Each of the two ranges is a union of
-// at most 63 smaller ranges. All values of a smaller range have the same first p bits, for some p. So all of its
-// counters have the same last p bits, and the first such counter at or after from is easy to compute.
+// The values that are not skipped are those below SkipMin and those above SkipMax. Each of these two ranges is a union
+// of at most 63 smaller ranges, in each of which all values have the same first p bits, for some p. So the counters of
+// a smaller range have the same last p bits, and the first such counter at or after from is easy to compute.
 func following(g *schema.Generator, from int64) (to int64, ok bool) {
 	if !g.Skips(reverse(from)) {
 		return from, from < lastCounter
 	}
 	best := uint64(lastCounter)
-	prefix := func(first uint64, free int) { // the range of values [first, first + 1<<free)
-		last := uint64(1)<<(valueBits-free) - 1 // mask of the bits that its counters have in common
+	prefix := func(first uint64, free int) { // considers the counters of the values [first, first + 1<<free)
+		last := uint64(1)<<(valueBits-free) - 1 // mask of the bits that are the same in all these counters
 		c := uint64(from)&^last | uint64(reverse(int64(first)))
 		if c < uint64(from) {
 			c += last + 1

@@ -3,10 +3,11 @@
 // statistics show for an execution, how many participants a transaction has, and which ranges are reported as hot.
 //
 // A split begins at a split point that a user has added, or in the middle of a range that has grown large. User split
-// points are stored. The bounds found by size are kept in memory only: after a start the Manager takes the bounds that
-// it is given, and finds the others again. A Tracker records which splits one execution reads and writes.
+// points are stored. The bounds that were found by size are only in memory: after a start the Manager uses those that
+// Config.SizeBounds gives it, and SplitBySize finds the rest again. A Tracker records which splits one execution reads
+// and writes.
 //
-// What it leaves out: moving data. A split has no server, and it never delays a request.
+// Splits never move data and never delay a request.
 //
 // Imports of this module: database/meta, kv, memory, mvcc, schema, stats, table, txn, usererror, value.
 package split

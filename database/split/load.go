@@ -10,15 +10,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats"
 )
 
-// loads holds the CPU time that each split of a database has used, by the minute. Only sampled executions are measured;
-// each counts for many (cpu.Meter.Weight). The loads of the minute in which the process ends are lost.
+// loads holds the load of each split of a database by the minute. The load is the CPU time that executions used in the
+// split. Only sampled executions are measured; each counts for many (cpu.Meter.Weight). The loads of the minute in
+// which the process ends are lost.
 type loads struct {
 	mu      sync.Mutex
-	minutes [2]minuteLoads // the newest minute, and the one before
-	key     []byte         // a buffer for the keys of minuteLoads.splits
+	minutes [2]minuteLoads // the newest minute, and the minute before it
+	key     []byte         // buffer for building a key of minuteLoads.splits
 }
 
-// minuteLoads holds the loads of one minute, by the bounds of the split, since splits may change within the minute.
+// minuteLoads holds the loads of one minute. Its key for a split is made of the split's two bounds, since the number of
+// a split may change within the minute.
 type minuteLoads struct {
 	minute int64 // minutes since 1970
 	splits map[string]*splitLoad
@@ -28,23 +30,24 @@ type minuteLoads struct {
 type splitLoad struct {
 	start, limit []byte
 	cpu          time.Duration
-	scans        time.Duration // the part of cpu used by executions that scanned largeScan rows or more
-	vote                       // finds the hottest row, by CPU time
+	scans        time.Duration // part of cpu: of executions that scanned largeScan rows or more
+	vote                       // finds the row that used most of cpu
 }
 
 const (
-	// warmSplit is the least score of a split that gets a reason why it cannot be split:
+	// warmSplit is the lowest score of a split for which unsplittable returns reasons:
 	// https://cloud.google.com/spanner/docs/introspection/hot-split-statistics.
 	warmSplit = 50
-	// largeScan is the least number of rows of a split that a large scan reads.
+	// largeScan is the number of rows of a split from which on a scan counts as large.
 	largeScan = 1000
-	// nearlyAll is the share of a split's load that a single cause must have to count as the reason.
+	// nearlyAll is the share of a split's load, from 0 to 1, that one row or large scans must cause to be given as a
+	// reason.
 	nearlyAll = 0.8
 )
 
 // Charge adds the CPU time of a tracked execution to the loads of the splits that it used, in proportion to the rows
-// that it read or wrote in each. It multiplies the time by the number of executions that this one stands for. As in all
-// statistics, the time counts in the minute in which the execution ends.
+// that it read or wrote in each. It multiplies the time by the number of executions for which this sampled one stands.
+// As in all statistics, the time counts in the minute in which the execution ends; at is that moment.
 func (m *Manager) Charge(t *Tracker, cpu time.Duration, at time.Time) {
 	var rows int64
 	for i := range t.calls {
@@ -65,13 +68,13 @@ func (m *Manager) Charge(t *Tracker, cpu time.Duration, at time.Time) {
 	}
 }
 
-// work returns the weight of the call in its execution: its rows, or 1 if it found none.
+// work returns the number of rows by which Charge weighs the call: its rows, or 1 if it found none.
 func (c *call) work() int64 { return max(c.rows, 1) }
 
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
-// at returns the loads of a minute. Only the last two minutes are kept; a charge for an earlier minute goes to the
-// newest one.
+// at returns the loads of a minute. Only the newest minute and the one before it are kept. For an earlier minute it
+// returns the loads of the newest one.
 func (l *loads) at(minute int64) *minuteLoads {
 	if minute > l.minutes[0].minute {
 		l.minutes[1] = l.minutes[0]
@@ -83,7 +86,7 @@ func (l *loads) at(minute int64) *minuteLoads {
 	return &l.minutes[0]
 }
 
-// of returns the load of a split in a minute.
+// of returns the load of the split from start to limit in a minute. If there is none yet, it adds an empty one.
 func (l *loads) of(m *minuteLoads, start, limit []byte) *splitLoad {
 	l.key = binary.AppendUvarint(l.key[:0], uint64(len(start)))
 	l.key = append(append(l.key, start...), limit...)
@@ -95,7 +98,7 @@ func (l *loads) of(m *minuteLoads, start, limit []byte) *splitLoad {
 	return load
 }
 
-// drain removes and returns the loads of a minute, in order of the keys.
+// drain removes the loads of a minute and returns them in order of the splits' keys.
 func (l *loads) drain(minute int64) (list []*splitLoad) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +114,8 @@ func (l *loads) drain(minute int64) (list []*splitLoad) {
 	return list
 }
 
-// Loads returns the splits that had a load in the minute before end, as SPLIT_STATS shows them, in order of the keys.
+// Loads returns the rows of SPLIT_STATS for the minute before end: the splits whose score is above 0, in order of their
+// keys. It removes the loads of that minute.
 func (m *Manager) Loads(end time.Time) []stats.SplitLoad {
 	var list []stats.SplitLoad
 	for _, l := range m.loads.drain(minuteOf(end) - 1) {
@@ -134,8 +138,8 @@ func (l *splitLoad) score() int64 {
 	return min(int64((l.cpu*100+time.Minute/2)/time.Minute), 100)
 }
 
-// unsplittable returns the UNSPLITTABLE_REASONS of a warm split that can be known here. MOVING_HOT_SPOT and
-// UNISOLATABLE_HOT_ROW come from attempts to split, which Crowfoot does not make.
+// unsplittable returns the UNSPLITTABLE_REASONS of a split, or nil if the split is not warm. It never returns
+// MOVING_HOT_SPOT or UNISOLATABLE_HOT_ROW: these come from attempts to split a hot range, which Crowfoot does not make.
 func (l *splitLoad) unsplittable() (reasons []string) {
 	if l.score() < warmSplit {
 		return nil
@@ -149,15 +153,15 @@ func (l *splitLoad) unsplittable() (reasons []string) {
 	return reasons
 }
 
-// vote finds the row that causes most of a load, if there is one, by majority vote (Boyer and Moore, MJRTY: A Fast
-// Majority Vote Algorithm). A row with a share s of the load ends with a lead of at least 2s-1 of the load. A row that
-// ends with a lead l has at least the share l.
+// vote finds the row that causes most of a load, if there is such a row, by majority vote (Boyer and Moore, MJRTY: A
+// Fast Majority Vote Algorithm). A row that causes a share s of the load ends with a lead of at least 2s-1 of the load.
+// Conversely, a row that ends with a lead of l causes at least a share l of the load.
 type vote struct {
 	row  uint64 // hash of the row's key
 	lead int64
 }
 
-// add adds n votes for a row, or the lead of another vote.
+// add adds n votes for a row. To add another vote to v, pass its row and its lead.
 func (v *vote) add(row uint64, n int64) {
 	switch {
 	case v.row == row:

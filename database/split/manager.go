@@ -20,11 +20,11 @@ type Config struct {
 	Database string // projects/P/instances/I/databases/D, for errors
 	Space    mvcc.Space
 	Store    kv.Store       // where user split points are stored
-	Rows     *mvcc.Versions // the keys that are split
+	Rows     *mvcc.Versions // holds the rows whose keys are split
 	Clock    func() time.Time
 	Catalog  func() *schema.Catalog // the newest schema version
-	// SizeBounds are the bounds that were found by size before the start, as far as they are known. The next
-	// SplitBySize removes those between small splits.
+	// SizeBounds are bounds of splits that SplitBySize found before the process started, as far as they are known. The
+	// next SplitBySize removes those that lie between small splits.
 	SizeBounds [][]byte
 }
 
@@ -34,14 +34,14 @@ type Manager struct {
 	current atomic.Pointer[splits] // nil after a change of the split points
 
 	mu         sync.Mutex // guards the fields below, and the stored user split points
-	points     []*record  // of users, in order of their keys; the slice is replaced, never changed
-	sizeBounds [][]byte   // the bounds of splits that size has made, in order; replaced, never changed
+	points     []*record  // split points of users, in order of their keys; the slice is replaced, never changed
+	sizeBounds [][]byte   // bounds found by SplitBySize, in order; the slice is replaced, never changed
 	closed     bool
 
 	loads loads
 }
 
-// Open reads the user split points of a database.
+// Open returns the Manager of a database, with the user split points that are stored.
 func Open(cfg Config) (*Manager, error) {
 	m := &Manager{cfg: cfg}
 	prefix := meta.OfSpace(meta.SplitPoint, cfg.Space)
@@ -61,15 +61,14 @@ func Open(cfg Config) (*Manager, error) {
 	return m, err
 }
 
-// Close waits until split points are stored that are being added, and refuses further ones. It is called when the
-// database was dropped.
+// Close waits for a running AddPoints, and makes later ones fail. It is called when the database was dropped.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
 }
 
-// Bounds returns the keys at which splits begin, in order, except the first split.
+// Bounds returns the first key of each split but the first one, in order.
 func (m *Manager) Bounds(now time.Time) [][]byte { return m.at(now).bounds }
 
 // Many reports whether the database has more than one split.

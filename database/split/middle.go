@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// ends returns the first and the last live key of a span; nil if there is none.
+// ends returns the first and the last key of a span that have a value at a timestamp; both are nil if there is none.
 func (m *Manager) ends(span table.Span, at mvcc.Timestamp) (first, last []byte, err error) {
 	for _, reverse := range []bool{false, true} {
 		c, err := m.cfg.Rows.Scan(span.Start, span.End, at, reverse)
@@ -34,13 +34,14 @@ func (m *Manager) ends(span table.Span, at mvcc.Timestamp) (first, last []byte, 
 	return first, last, nil
 }
 
-// keyAt returns a key between first and last such that about share of the total bytes lie between start and the key.
+// keyAt returns a key between first and last such that about the given share (0 to 1) of total bytes lies between start
+// and the key.
 func (m *Manager) keyAt(start, first, last []byte, total uint64, share float64) ([]byte, error) {
 	common := commonPrefix(first, last)
 	low, high := number(first[common:]), number(last[common:])
 	place := low + uint64(float64(high-low)*share)
-	// Each step halves the interval of numbers. 64 steps would find the exact key; 16 are close enough for the middle
-	// of a large split.
+	// Each step halves the interval from lo to hi. 64 steps would find the exact key; 16 are close enough for the
+	// middle of a large split.
 	lo, hi := low, high
 	for range 16 {
 		mid := lo + (hi-lo)/2
@@ -68,7 +69,7 @@ func commonPrefix(a, b []byte) int {
 	return n
 }
 
-// number returns the first eight bytes of b as a big-endian number; zeros stand for missing bytes.
+// number returns the first eight bytes of b as a big-endian number. If b is shorter, zero bytes are appended.
 func number(b []byte) uint64 {
 	var n uint64
 	for i := range 8 {
@@ -80,9 +81,9 @@ func number(b []byte) uint64 {
 	return n
 }
 
-// keyOf returns prefix, the bytes of n up to the first zero, and the 0x00 that ends every logical key. With a zero byte
-// before its end the key could begin with the logical key of a row, and would then sort between that key and its
-// versions.
+// keyOf returns prefix, the bytes of n up to the first zero, and the 0x00 that ends every logical key. The bytes end
+// before the first zero for this reason: with a zero byte inside, the key could begin with the logical key of a row,
+// and would then sort between that row's key and its versions.
 func keyOf(prefix []byte, n uint64) []byte {
 	key := bytes.Clone(prefix)
 	for shift := 56; shift >= 0 && byte(n>>shift) != 0; shift -= 8 {

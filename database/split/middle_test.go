@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestBoundsBesideRows checks that a bound between two keys does not lie between the versions of a row: no proper
-// prefix of it may be the complete logical key of a row.
+// TestBoundsBesideRows checks that keyOf never returns a key that lies between the versions of a row: no proper prefix
+// of the key may be the complete logical key of a row.
 func TestBoundsBesideRows(t *testing.T) {
 	prefix := []byte{0, 0, 0, 1, 2}
 	for n, want := range map[uint64][]byte{

@@ -11,24 +11,26 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// The number of partitions. The client's options are hints
-// (https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#partitionoptions).
+// Limits of the number of partitions. Partition applies them because the client's options are only hints
+// (https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#partitionoptions). defaultPartitions is the
+// largest number if the request gives neither a number nor a size.
 const (
 	defaultPartitions = 64
-	// sizedPartitions is the largest number of partitions if the request gives only their size.
+	// sizedPartitions is the largest number of partitions if the request gives only their size in bytes.
 	sizedPartitions = 10_000
-	// partitionRows is the number of rows of a partition if the request does not give their size. Fewer rows are not
-	// worth a request of their own.
+	// partitionRows is the number of rows of a partition if the request gives no size. For fewer rows, a request of
+	// their own is not worth its cost.
 	partitionRows = 1000
 )
 
 // Partitioning is the input of Partition: what a read, or the driving scan of a query, reads.
 type Partitioning struct {
 	Layout *table.Layout
-	Spans  []table.Span // sorted and disjoint
+	Spans  []table.Span // the key ranges that are read, sorted and disjoint
 	View   table.View
-	Memory *memory.Account // charged for the search for partitions; nil counts nothing
-	// Bytes is the wanted size of a partition, Most the largest number of partitions; 0 if the request does not say.
+	Memory *memory.Account // charged for the memory of Partition; nil counts nothing
+	// Bytes is the requested size of a partition. Most is the largest number of partitions. Each is 0 if the request
+	// does not give it.
 	Bytes, Most int64
 }
 
@@ -43,7 +45,7 @@ func (p *Partitioning) most() int64 {
 	return defaultPartitions
 }
 
-// count returns the number of partitions to cut the slices into.
+// count returns the number of partitions into which the slices in list are grouped.
 func (p *Partitioning) count(list []slice) int64 {
 	rows := 0.0
 	for i := range list {
@@ -59,15 +61,15 @@ func (p *Partitioning) count(list []slice) int64 {
 	return max(min(n, p.most()), 1)
 }
 
-// A slice is a range of keys that partitions do not divide further. It ends where the next one starts.
+// A slice is a range of keys that Partition does not divide further. It ends where the next slice starts.
 type slice struct {
 	start       []byte
-	bytes, rows float64 // of the rows that the statement reads there, estimated
+	bytes, rows float64 // estimated size and number of the rows that the statement reads in the slice
 }
 
-// Partition divides the keys of the layout into ranges in each of which the statement reads about as many bytes of
-// rows. The ranges are in order and cover all keys of the layout. They also end at the split points of users, so that
-// some may be smaller. If there are no rows, there is one range.
+// Partition divides the keys of the layout into ranges so that the statement reads about the same number of bytes in
+// each. The ranges are in order and cover all keys of the layout. A range also ends at each split point of a user, so
+// some ranges may be smaller. If there are no rows, there is one range.
 func (m *Manager) Partition(ctx context.Context, p Partitioning) ([]table.Span, error) {
 	space, _ := p.Layout.Space()
 	list, err := m.slices(ctx, &p)
@@ -93,8 +95,8 @@ func (m *Manager) pointsIn(span table.Span) (points [][]byte) {
 	return points
 }
 
-// bounds returns the keys at which the partitions after the first begin. There are n partitions, or one for each piece
-// between the split points of users if these are more, but at most most.
+// bounds returns the keys at which the second and all further partitions begin. The number of partitions is n, or the
+// number of pieces between the split points of users if that is larger; but it is never above most.
 func bounds(list []slice, points [][]byte, n, most int64) (bounds [][]byte) {
 	pieces := piecesOf(list, points)
 	if int64(len(pieces)) >= most {
@@ -103,7 +105,7 @@ func bounds(list []slice, points [][]byte, n, most int64) (bounds [][]byte) {
 		}
 		return bounds
 	}
-	// The pieces share the other bounds in proportion to their bytes.
+	// The bounds that remain are distributed over the pieces in proportion to their bytes.
 	each, before, given := float64(max(n-int64(len(pieces)), 0))/bytesOf(list), 0.0, int64(0)
 	for i, p := range pieces {
 		if i > 0 {
@@ -131,8 +133,8 @@ type piece struct {
 	slices []slice
 }
 
-// piecesOf groups slices into the pieces between split points. A slice with a point inside belongs to the piece before
-// the point. No piece is empty.
+// piecesOf groups slices into the pieces between split points. A slice that contains a split point belongs to the piece
+// before that point. No piece is empty.
 func piecesOf(list []slice, points [][]byte) (pieces []piece) {
 	start := list[0].start
 	for _, point := range points {
@@ -148,8 +150,8 @@ func piecesOf(list []slice, points [][]byte) (pieces []piece) {
 	return pieces
 }
 
-// quantiles returns the starts of the slices that come nearest to dividing a list of slices into n parts of equal size.
-// size is the bytes of all slices.
+// quantiles divides a list of slices into n parts of about equal size and returns the start keys of all parts but the
+// first. It may return fewer than n-1 keys, since it never divides a slice. size is the number of bytes of all slices.
 func quantiles(list []slice, size float64, n int64) (starts [][]byte) {
 	before, k := 0.0, int64(1)
 	for i := range list {
@@ -165,7 +167,7 @@ func quantiles(list []slice, size float64, n int64) (starts [][]byte) {
 	return starts
 }
 
-// cut divides span at the bounds inside it. bounds are in order.
+// cut divides span at those bounds that lie inside it. bounds are in order.
 func cut(span table.Span, bounds [][]byte) []table.Span {
 	var list []table.Span
 	start := span.Start

@@ -12,10 +12,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A part is the number of rows, and of their bytes, in one partition.
+// A part is the number of rows in one partition, and the number of their bytes.
 type part struct{ rows, bytes int64 }
 
-// partition divides spans of a layout and reads each part. The parts must have all rows, once, and in order.
+// partition divides spans of a layout into partitions and reads each of them. It checks that the partitions together
+// have all rows, once and in order. It returns the size of each partition and the text of its first key.
 func (w *world) partition(l *table.Layout, spans []table.Span, size, most int64) (parts []part, begins []string) {
 	w.Helper()
 	ctx := context.Background()
@@ -64,8 +65,8 @@ func all(l *table.Layout) []table.Span {
 	return []table.Span{space}
 }
 
-// TestPartitionCount checks the number of partitions. It is the requested number, but at most one for each thousand
-// rows. If a size is requested, the number follows from the size.
+// TestPartitionCount checks the number of partitions. It must be the requested number, but at most one for each
+// thousand rows. If a size in bytes is requested, the number must be the size of all rows divided by it.
 func TestPartitionCount(t *testing.T) {
 	w := newWorld(t)
 	l := table.TableLayout(w.catalog.Table("T"))
@@ -85,7 +86,8 @@ func TestPartitionCount(t *testing.T) {
 	}
 }
 
-// TestPartitionsAtPoints checks that partitions begin at the split points of users, even if they become small.
+// TestPartitionsAtPoints checks that a partition begins at each split point of a user, even if the partitions become
+// small.
 func TestPartitionsAtPoints(t *testing.T) {
 	w := newWorld(t)
 	w.fill(0, 100)
@@ -137,8 +139,9 @@ var partitionShapes = []struct {
 	}},
 }
 
-// TestPartitionsOfShapes checks that partitions are balanced while the rows are only in memory, when they are in files,
-// and when there are too many to read them all. Large rows of another table lie before them.
+// TestPartitionsOfShapes checks that partitions have about the same size in three cases: the rows are only in memory,
+// they are in files, or they are too many for all of them to be read. Another table, whose rows are large, has keys
+// before them.
 func TestPartitionsOfShapes(t *testing.T) {
 	for _, c := range partitionShapes {
 		t.Run(c.name, func(t *testing.T) {
@@ -194,7 +197,8 @@ func TestPartitionsOfParents(t *testing.T) {
 	}
 }
 
-// TestPartitionsAfterDeletes checks that deleted rows and old versions do not count.
+// TestPartitionsAfterDeletes checks that deleted rows and old versions of rows do not count for the size of a
+// partition.
 func TestPartitionsAfterDeletes(t *testing.T) {
 	w := newWorld(t)
 	w.alter("DROP INDEX ByB")
@@ -216,8 +220,8 @@ func TestPartitionsAfterDeletes(t *testing.T) {
 	}
 }
 
-// TestPartitionsOfLargeRows checks that a few rows of a megabyte are divided if the requested partitions are that
-// small.
+// TestPartitionsOfLargeRows checks that a few rows of a megabyte each are divided into several partitions if the
+// requested size is small enough.
 func TestPartitionsOfLargeRows(t *testing.T) {
 	w := newWorld(t)
 	w.alter("DROP INDEX ByB")
@@ -238,8 +242,8 @@ func TestPartitionsOfLargeRows(t *testing.T) {
 	}
 }
 
-// TestPartitionsOfRanges checks that partitions of key ranges and single keys are balanced by the rows in them,
-// wherever other rows lie.
+// TestPartitionsOfRanges checks that the partitions of key ranges and single keys are balanced by the rows in these
+// ranges. Rows outside the ranges must not count.
 func TestPartitionsOfRanges(t *testing.T) {
 	w := newWorld(t)
 	w.fill(0, 6000)
@@ -256,7 +260,8 @@ func TestPartitionsOfRanges(t *testing.T) {
 	}
 }
 
-// TestHalves checks that half divides a span so that both halves have keys, until each has one key.
+// TestHalves divides a span with half, and both results again, until each span has one key. Both halves must always
+// have a key.
 func TestHalves(t *testing.T) {
 	w := newWorld(t, "CREATE TABLE S (P STRING(MAX), A INT64) PRIMARY KEY (P, A)")
 	s := w.catalog.Table("S")
@@ -273,7 +278,7 @@ func TestHalves(t *testing.T) {
 	var cutUp func(span table.Span)
 	cutUp = func(span table.Span) {
 		halves++
-		bound, err := w.half(span, 1<<20) // it must not depend on true sizes
+		bound, err := w.half(span, 1<<20) // the size is wrong on purpose: the result must not depend on it
 		w.ok(err)
 		if bound == nil {
 			return

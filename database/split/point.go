@@ -16,8 +16,8 @@ import (
 )
 
 // maxPoints is the largest number of user split points of a database. The service's quota is 50 for each node of the
-// instance (https://cloud.google.com/spanner/quotas#split-point-limits). Nodes limit nothing here, so it is the quota
-// of 200 nodes.
+// instance (https://cloud.google.com/spanner/quotas#split-point-limits). Crowfoot does not limit by nodes, so every
+// database has the quota of 200 nodes.
 const maxPoints = 10_000
 
 // Point is a key at which a user wants a split to begin.
@@ -25,19 +25,20 @@ type Point struct {
 	Table *schema.Table
 	Index *schema.Index // nil for the table itself
 	Key   []value.Value // the complete key: of the table, or of the index as declared
-	// TableKey is the primary key of a row, for a point in an index: the point lies before the index entry of that row.
-	// Without it the point lies before all entries with the index key.
+	// TableKey is the primary key of a row, for a point in an index: the point then lies before the index entry of that
+	// row. If TableKey is nil, the point lies before all entries with the index key.
 	TableKey  []value.Value
 	Initiator string
 	Expires   time.Time // when the point is removed
 }
 
-// record is a stored point; its key is the last part of the record's name. It names the table or index by number, since
-// names may change. The points of a table or index are deleted when that is dropped. (An index that is rebuilt for
-// other stored columns is another index.)
+// record is a user split point as stored. Its key is the last part of the record's name. The record holds the ID of the
+// table or index, not its name, since names may change. The points of a table or index are deleted when that table or
+// index is dropped. They are also deleted when an index is rebuilt to store other columns, because the rebuilt index
+// has another ID.
 type record struct {
 	Object    schema.TableID // the table or index
-	TableKey  bool           // the key of an index entry includes the key of the table
+	TableKey  bool           // the key is that of an index entry, with the table's key
 	Initiator string
 	Expires   time.Time
 
@@ -49,7 +50,7 @@ func (r *record) live(now time.Time) bool { return r.Expires.After(now) }
 // compareKey orders records by key.
 func compareKey(r *record, key []byte) int { return bytes.Compare(r.key, key) }
 
-// AddPoints adds all points, durably, or none of them. A point that exists already gets the new expiration time.
+// AddPoints stores all points durably, or none of them. A point that exists already gets the new expiration time.
 func (m *Manager) AddPoints(points []Point) error {
 	records, err := recordsOf(points)
 	if err != nil {
@@ -83,7 +84,7 @@ func (m *Manager) AddPoints(points []Point) error {
 	return nil
 }
 
-// recordsOf makes records of points, in order of their keys.
+// recordsOf returns a record for each point, in order of their keys. It fails if two points have the same key.
 func recordsOf(points []Point) ([]*record, error) {
 	var list []*record
 	for _, p := range points {
@@ -100,8 +101,8 @@ func recordsOf(points []Point) ([]*record, error) {
 	return list, nil
 }
 
-// record returns the point as it is stored. Its key is the stored key of the row or index entry, or a bound before all
-// entries with an index key.
+// record returns the point in its stored form. The record's key is the stored key of the row or index entry. For an
+// index point without TableKey, it is a bound before all entries with the index key.
 func (p *Point) record() (*record, error) {
 	r := &record{Object: p.Table.ID, Initiator: p.Initiator, Expires: p.Expires}
 	layout, key := table.TableLayout(p.Table), p.Key
@@ -124,8 +125,8 @@ func (p *Point) record() (*record, error) {
 	return r, nil
 }
 
-// suffix returns the parts of the table's key that the index key does not contain. It fails if the two keys differ in a
-// common column.
+// suffix returns the values of TableKey whose columns are not in the index key. It fails if Key and TableKey have
+// different values for a column that is in both.
 func (p *Point) suffix() (suffix []value.Value, err error) {
 	for i, v := range p.TableKey {
 		c := p.Table.Key[i].Column
@@ -151,8 +152,8 @@ func (m *Manager) metaKey(r *record) []byte {
 	return meta.Key(meta.OfSpace(meta.SplitPoint, m.cfg.Space), string(r.key))
 }
 
-// deleteDead adds to b the deletion of the points that have expired or whose table or index is gone, and returns the
-// others.
+// deleteDead adds to b the deletion of the points that have expired or whose table or index no longer exists. It
+// returns the points that stay.
 func (m *Manager) deleteDead(b kv.Batch) (rest []*record, err error) {
 	now, catalog := m.cfg.Clock(), m.cfg.Catalog()
 	for _, r := range m.points {
@@ -165,8 +166,8 @@ func (m *Manager) deleteDead(b kv.Batch) (rest []*record, err error) {
 	return rest, nil
 }
 
-// put adds a point to b and list, in the place of an older one with the same key. If the point has expired already, it
-// deletes the older one instead.
+// put adds a point to b and list, in place of an existing point with the same key. If the new point has expired
+// already, put deletes the existing one instead.
 func (m *Manager) put(b kv.Batch, list []*record, r *record, now time.Time) ([]*record, error) {
 	at, found := slices.BinarySearchFunc(list, r.key, compareKey)
 	switch {
@@ -182,8 +183,8 @@ func (m *Manager) put(b kv.Batch, list []*record, r *record, now time.Time) ([]*
 	return list, meta.Put(b, m.metaKey(r), r)
 }
 
-// SweepPoints deletes stored points that have expired or whose table or index is gone. Reads ignore such points
-// already.
+// SweepPoints deletes stored points that have expired or whose table or index no longer exists. All other methods
+// ignore such points even before SweepPoints deletes them.
 func (m *Manager) SweepPoints() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -219,7 +220,7 @@ func (m *Manager) UserPoints() []stats.SplitPoint {
 	return list
 }
 
-// shown returns the point as users see it; l is the layout of its table or index.
+// shown returns the point as USER_SPLIT_POINTS shows it. l is the layout of its table or index.
 func (r *record) shown(l *table.Layout) stats.SplitPoint {
 	p := Point{Table: l.Table, Index: l.Index}
 	p.Key, _ = l.DecodeStart(r.key)
@@ -236,7 +237,7 @@ func (r *record) shown(l *table.Layout) stats.SplitPoint {
 	return shown
 }
 
-// tableKeyOf returns the primary key that the stored key of an index entry contains.
+// tableKeyOf returns the table's primary key. stored is the key of an index entry, which contains the primary key.
 func tableKeyOf(x *schema.Index, stored []value.Value) []value.Value {
 	parts := slices.Concat(x.Key, x.Suffix)
 	key := make([]value.Value, len(x.Table.Key))

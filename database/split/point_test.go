@@ -13,7 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestPointsSurvive checks that a crash loses no point, and that expired and dropped points do not come back.
+// TestPointsSurvive checks that a crash loses no split point, and that points which have expired, or whose table or
+// index was dropped, do not come back.
 func TestPointsSurvive(t *testing.T) {
 	w := newWorld(t)
 	null := value.Null(value.Int64)

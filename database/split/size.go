@@ -13,15 +13,15 @@ import (
 // https://cloud.google.com/spanner/docs/schema-and-data-model#database-splits.
 const LargeBytes = 4 << 30
 
-// SplitBySize halves each split that is larger than large bytes, once. It joins neighbours that are together smaller
-// than half of that, so that bounds stay in place while data comes and goes. It cuts only before rows of root tables
-// and before index entries.
+// SplitBySize divides each split larger than large bytes into two halves. It joins neighbours that together are smaller
+// than large/2; this lower limit keeps a bound in place while rows come and go. It puts bounds only before rows of root
+// tables and before index entries.
 func (m *Manager) SplitBySize(large uint64) error {
 	all, err := m.size(table.Span{})
 	if err != nil {
 		return err
 	}
-	if all < large/2 { // then no table is large, and there may be thousands of tables
+	if all < large/2 { // then no split is large; this saves the look at each table, as there may be thousands
 		m.setSizeBounds(nil)
 		return nil
 	}
@@ -57,8 +57,8 @@ func (m *Manager) setSizeBounds(bounds [][]byte) {
 	}
 }
 
-// splitSpace returns the bounds by size in the space of a layout. points are the bounds that users have set, old the
-// present bounds by size.
+// splitSpace returns the bounds by size in the key range of a layout. points are the bounds that users have set. old
+// are the bounds that the previous SplitBySize found.
 func (m *Manager) splitSpace(l *table.Layout, space table.Span, points, old [][]byte, large uint64) ([][]byte, error) {
 	total, err := m.size(space)
 	if err != nil || total < large/2 {
@@ -80,8 +80,8 @@ func (m *Manager) size(span table.Span) (uint64, error) {
 	return n, nil
 }
 
-// kept returns the old bounds by size in a space that stay: the two splits beside each have at least large/2 bytes
-// together.
+// kept returns those of the old bounds by size in a space that stay. A bound stays if the splits on its two sides
+// together have at least large/2 bytes.
 func (m *Manager) kept(space table.Span, points, old [][]byte, large uint64) (kept [][]byte, err error) {
 	for i, bound := range old {
 		if bytes.Compare(bound, space.Start) <= 0 || bytes.Compare(bound, space.End) >= 0 {
@@ -98,14 +98,14 @@ func (m *Manager) kept(space table.Span, points, old [][]byte, large uint64) (ke
 	return kept, nil
 }
 
-// partWith cuts a space at bounds and returns the part that holds a key.
+// partWith divides a space at bounds and returns the part that contains a key.
 func partWith(key []byte, space table.Span, bounds [][]byte) table.Span {
 	parts := cut(space, bounds)
 	at := slices.IndexFunc(parts, func(p table.Span) bool { return bytes.Compare(key, p.End) < 0 })
 	return parts[at]
 }
 
-// middles returns a bound in the middle of each part that is too large.
+// middles returns a bound in the middle of each part of more than large bytes.
 func (m *Manager) middles(l *table.Layout, parts []table.Span, large uint64) (bounds [][]byte, err error) {
 	for _, p := range parts {
 		total, err := m.size(p)
@@ -126,7 +126,8 @@ func (m *Manager) middles(l *table.Layout, parts []table.Span, large uint64) (bo
 	return bounds, nil
 }
 
-// middle returns the key of the layout's row in the middle of a span of total bytes; nil if no row begins there.
+// middle returns the key of a row of the layout near the middle of a span, which has total bytes. It returns nil if no
+// row begins there.
 func (m *Manager) middle(l *table.Layout, span table.Span, total uint64) ([]byte, error) {
 	first, last, err := m.ends(span, mvcc.Latest)
 	if err != nil || first == nil {

@@ -11,25 +11,26 @@ import (
 )
 
 const (
-	// slicesEach is the number of slices for each partition. A partition may miss its size by half a slice at either
+	// slicesEach is the number of slices per partition. The size of a partition may be wrong by half a slice at each
 	// end.
 	slicesEach = 16
-	// maxSlices bounds the memory of slices. If about as many are needed, each partition has at least leastSlicesEach
-	// of them.
+	// maxSlices limits the number of slices, because they are in memory. If the number comes near that limit, there are
+	// so few partitions that each has at least leastSlicesEach slices.
 	maxSlices       = 128 << 10
 	leastSlicesEach = 4
-	// sliceBytes is how many bytes on disk can be read in the time that it takes to find a slice without reading it.
+	// sliceBytes is a number of bytes on disk. Reading that many takes as long as finding a slice by the sizes of
+	// ranges.
 	sliceBytes = 64 << 10
-	// sampleRows is how many rows are read of a slice to estimate the number and size of its rows.
+	// sampleRows is how many rows of a slice are read to estimate the number and size of all its rows.
 	sampleRows = 64
-	// blockBytes is about the precision of the engine's sizes of ranges.
+	// blockBytes is about the precision, in bytes, with which the engine knows the size of a range.
 	blockBytes = 4 << 10
 	// sliceMemory is the memory of a slice in bytes, without its key.
 	sliceMemory = 64
 )
 
-// slices divides what the statement reads into slices. It reads all rows if that is quicker. Otherwise it uses the
-// sizes that the engine knows, and samples.
+// slices divides the rows that the statement reads into slices. It reads all rows if that is quicker. Otherwise it
+// divides the ranges by the sizes that the engine knows, and reads a sample of each slice.
 func (m *Manager) slices(ctx context.Context, p *Partitioning) ([]slice, error) {
 	total, ranges := uint64(0), table.Ranges(p.Spans)
 	for _, span := range ranges {
@@ -43,7 +44,7 @@ func (m *Manager) slices(ctx context.Context, p *Partitioning) ([]slice, error) 
 	if each < sliceBytes {
 		return p.readSlices(ctx)
 	}
-	_ = m.cfg.Rows.Flush(ctx, each) // if it fails, data in memory has no size
+	_ = m.cfg.Rows.Flush(ctx, each) // if it fails, rows that are only in memory count as 0 bytes
 	var list []slice
 	for _, span := range ranges {
 		if err := m.halve(ctx, span, each, func(span table.Span, size uint64) error {
@@ -63,7 +64,8 @@ func (p *Partitioning) read(ctx context.Context, spans []table.Span) *table.Rows
 	return table.Read{Projection: &table.Projection{Layout: p.Layout}, Spans: spans, Partial: true, AllowPending: true, Memory: p.Memory}.Open(ctx, p.View)
 }
 
-// readSlices reads all rows and makes a slice of each row, or of several rows if there would be more than maxSlices.
+// readSlices reads all rows and makes a slice of each row. If there are more than maxSlices rows, a slice has several
+// rows.
 func (p *Partitioning) readSlices(ctx context.Context) (list []slice, err error) {
 	rows := p.read(ctx, p.Spans)
 	defer rows.Close()
@@ -91,7 +93,7 @@ func (p *Partitioning) readSlices(ctx context.Context) (list []slice, err error)
 	}
 }
 
-// joinPairs joins each pair of neighbours in an even number of slices.
+// joinPairs joins the first and second slice, the third and fourth, and so on. The number of slices is even.
 func joinPairs(list []slice) []slice {
 	for i := range len(list) / 2 {
 		a, b := list[2*i], list[2*i+1]
@@ -101,8 +103,8 @@ func joinPairs(list []slice) []slice {
 	return list[:len(list)/2]
 }
 
-// halve divides a span in halves, recursively, until a part has at most each bytes on disk, or one key. It calls emit
-// with each part, in order.
+// halve divides a span into halves, and these again, until each part has at most each bytes on disk, or a single key.
+// It calls emit with the parts, in order.
 func (m *Manager) halve(ctx context.Context, span table.Span, each uint64, emit func(span table.Span, size uint64) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -127,8 +129,9 @@ func (m *Manager) halve(ctx context.Context, span table.Span, each uint64, emit 
 	return m.halve(ctx, table.Span{Start: bound, End: span.End}, each, emit)
 }
 
-// half returns the stored key nearest to the middle of a span of size bytes, with keys on both sides of it; nil if the
-// span has fewer than two keys. It compares only the eight bytes after the common prefix of all keys in the span.
+// half returns the stored key nearest to the middle of a span of size bytes. Keys of the span lie on both sides of it.
+// It returns nil if the span has fewer than two keys. To find the middle, it compares only the eight bytes that follow
+// the common prefix of all keys in the span.
 func (m *Manager) half(span table.Span, size uint64) ([]byte, error) {
 	first, last, err := m.cfg.Rows.Ends(span.Start, span.End)
 	if err != nil || bytes.Equal(first, last) {
@@ -165,14 +168,14 @@ func (m *Manager) half(span table.Span, size uint64) ([]byte, error) {
 		return nil, err
 	}
 	bound, err := m.cfg.Rows.From(place, span.End)
-	if err == nil && bytes.Equal(bound, first) { // the place lies before the versions of first
+	if err == nil && bytes.Equal(bound, first) { // place lies before the versions of first: take the next key
 		bound, err = m.cfg.Rows.From(mvcc.After(nil, first), span.End)
 	}
 	return bound, err
 }
 
-// place returns common with the bytes of n behind it. If that begins with a stored key, it returns the stored key: the
-// versions of a key lie behind it, and a bound must not lie between them (see package mvcc).
+// place returns common followed by the eight bytes of n. If that key begins with a stored key, place returns the stored
+// key instead: the versions of a stored key follow it, and a bound must not lie between them (see package mvcc).
 func (m *Manager) place(common []byte, n uint64) ([]byte, error) {
 	p := binary.BigEndian.AppendUint64(common, n)
 	for i := len(common); i < len(p)-1; i++ {
@@ -187,8 +190,8 @@ func (m *Manager) place(common []byte, n uint64) ([]byte, error) {
 	return p, nil
 }
 
-// sample returns the slice of a span of size bytes on disk. It reads the first rows of the statement there and
-// extrapolates their number and size.
+// sample returns the slice for a span of size bytes on disk. It reads the first rows that the statement reads in the
+// span, and extrapolates their number and size to the whole span.
 func (m *Manager) sample(ctx context.Context, p *Partitioning, span table.Span, size uint64) (slice, error) {
 	s := slice{start: span.Start}
 	rows := p.read(ctx, []table.Span{span})

@@ -11,17 +11,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// splits are the splits of a database at one moment.
+// splits are the splits of a database at one moment. They are immutable.
 //
-// Split i holds the keys from bounds[i-1] up to bounds[i]. The first split begins at the start of the database, and the
-// last ends at its end. Immutable.
+// Split i holds the keys from bounds[i-1] up to, but not including, bounds[i]. The first split begins at the start of
+// the database, and the last one ends at its end.
 type splits struct {
-	catalog *schema.Catalog // they are outdated when the newest catalog is another one,
-	until   time.Time       // and from this time on, when their first point expires; zero for never
+	catalog *schema.Catalog // the splits are outdated when this is no longer the newest catalog
+	until   time.Time       // the splits are outdated from this time on, when a point expires; zero: never
 	bounds  [][]byte
 }
 
-// at returns the splits at a time, which must be about now.
+// at returns the splits at time now, which must be close to the current time.
 func (m *Manager) at(now time.Time) *splits {
 	s := m.current.Load()
 	if s == nil || s.catalog != m.cfg.Catalog() || !s.until.IsZero() && !now.Before(s.until) {
@@ -30,7 +30,8 @@ func (m *Manager) at(now time.Time) *splits {
 	return s
 }
 
-// compute makes the splits at a time from the user split points and the bounds found by size.
+// compute computes the splits at time now from the user split points and the bounds found by size, and stores them in
+// current.
 func (m *Manager) compute(now time.Time) *splits {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -74,8 +75,7 @@ func (s *splits) holds(split int, key []byte) bool {
 	return (split == 0 || bytes.Compare(s.bounds[split-1], key) <= 0) && (split == len(s.bounds) || bytes.Compare(key, s.bounds[split]) < 0)
 }
 
-// start returns the first key of a split, and limit the key at which it ends; nil for the start and the end of the
-// database.
+// start returns the first key of a split; nil for the first split.
 func (s *splits) start(split int) []byte {
 	if split == 0 {
 		return nil
@@ -90,7 +90,7 @@ func (s *splits) limit(split int) []byte {
 	return s.bounds[split]
 }
 
-// boundTexts prints the ends of a split as SPLIT_START and SPLIT_LIMIT show them.
+// boundTexts returns the texts of the two bounds of a split as SPLIT_START and SPLIT_LIMIT show them.
 func (m *Manager) boundTexts(start, limit []byte) (from, to string) {
 	from, to = stats.SplitBegin, stats.SplitEnd
 	if start != nil {
@@ -102,7 +102,7 @@ func (m *Manager) boundTexts(start, limit []byte) (from, to string) {
 	return from, to
 }
 
-// keyText prints a key, or the bound of a range, with the name of its table or index.
+// keyText returns the text of a key, or of the bound of a range, with the name of its table or index.
 func (m *Manager) keyText(key []byte) string {
 	l, vals := table.Locate(m.cfg.Catalog(), key)
 	if l == nil {

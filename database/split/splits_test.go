@@ -10,7 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestSplits checks that splits begin at the points that have not expired and whose table or index exists.
+// TestSplits checks that a split begins at each point that has not expired and whose table or index exists, and nowhere
+// else.
 func TestSplits(t *testing.T) {
 	w := newWorld(t)
 	w.wantSplits("<begin>-<end>")
@@ -89,7 +90,8 @@ func TestAffectedTables(t *testing.T) {
 	}
 }
 
-// TestLargeSplits checks that a large split is halved again and again, at rows, and that small splits are joined again.
+// TestLargeSplits checks that repeated calls of SplitBySize divide a large split at rows until no split is large, and
+// that small splits are joined again.
 func TestLargeSplits(t *testing.T) {
 	w := newWorld(t, "CREATE TABLE U (A INT64 NOT NULL) PRIMARY KEY (A)")
 	w.alter("DROP INDEX ByB")

@@ -10,9 +10,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// A Tracker records which splits one execution reads and writes, and how many rows in each. It stands between the
-// execution and its view. Two kinds of executions have a tracker: those that may read in several splits, whose remote
-// calls are counted; and sampled ones, whose CPU time is charged to their splits (see Charge).
+// A Tracker records which splits one execution reads and writes, and how many rows in each. The execution reads and
+// writes through the Tracker, which passes the calls on to its view or writer. Two kinds of executions have a Tracker:
+// those that may read in several splits, whose remote calls are counted; and sampled ones, whose CPU time is charged to
+// their splits (see Charge).
 //
 // The zero Tracker is inactive: it records nothing and returns views unchanged. Manager.Track activates it. A Tracker
 // belongs to one goroutine.
@@ -23,7 +24,7 @@ type Tracker struct {
 	batch  table.BatchView // view as a BatchView, if it is one
 	writer table.Writer    // nil if the execution only reads
 	calls  []call          // sorted by split
-	last   int             // index of the latest call
+	last   int             // index in calls of the call that was used last
 
 	room [4]call
 }
@@ -31,15 +32,16 @@ type Tracker struct {
 // call records what an execution does in one split.
 type call struct {
 	split int
-	read  bool // it reads there; otherwise it only writes
+	read  bool // the execution reads in the split; if false, it only writes
 	rows  int64
-	// scanned is the number of the rows that were read by range scans.
+	// scanned is the number of rows that were read by scans. They count in rows, too.
 	scanned int64
-	// vote finds the row that is touched most often. It is kept only if weight is not 0.
+	// vote finds the row that is read or written most often. It is empty if the Tracker's weight is 0.
 	vote
 }
 
-// Track begins to record an execution that stands for weight similar ones. With weight 0 it records only the calls.
+// Track makes t record an execution that stands for weight similar executions. With weight 0, t records only the calls
+// for RemoteCalls.
 func (m *Manager) Track(t *Tracker, now time.Time, weight int64) {
 	*t = Tracker{splits: m.at(now), weight: weight}
 	t.calls = t.room[:0]
@@ -48,7 +50,7 @@ func (m *Manager) Track(t *Tracker, now time.Time, weight int64) {
 // Active reports whether the tracker records anything.
 func (t *Tracker) Active() bool { return t.splits != nil }
 
-// Sampled reports whether the execution stands for others, so that its CPU time must be charged.
+// Sampled reports whether the execution stands for others, so that the caller must pass its CPU time to Charge.
 func (t *Tracker) Sampled() bool { return t.weight > 0 }
 
 // View returns the view through which the execution must read.
@@ -73,10 +75,10 @@ func (t *Tracker) Writer(w table.Writer) table.Writer {
 	return t
 }
 
-// RemoteCalls returns how many servers the execution would call if each split had its own. It is one for each split
-// that was read, or none for a single split, whose server executes the statement itself. A published study saw 4 for a
-// query over four splits of Cloud Spanner, and 0 for queries of one (Pablo Arrojo's comparison of SQL and READ). One
-// process serves all splits here, so none of these calls is made.
+// RemoteCalls returns how many servers the execution would call if each split had a server of its own. It is the number
+// of splits that were read; or 0 if it was one split, whose server would execute the statement itself. A published
+// study saw 4 for a query over four splits of Cloud Spanner, and 0 for queries of one (Pablo Arrojo's comparison of SQL
+// and READ). Crowfoot makes none of these calls, since one process serves all splits.
 func (t *Tracker) RemoteCalls() int64 {
 	n := int64(0)
 	for i := range t.calls {
@@ -106,14 +108,14 @@ func (t *Tracker) got(key []byte) {
 	c.touch(t, key)
 }
 
-// batchTracker is a Tracker in front of a table.BatchView.
+// batchTracker is a Tracker whose view is a table.BatchView. It implements table.BatchView itself.
 type batchTracker struct{ *Tracker }
 
 // Timestamp implements table.BatchView.
 func (t batchTracker) Timestamp() mvcc.Timestamp { return t.batch.Timestamp() }
 
-// ReadCopy records that about this many rows of spans are read from a columnar copy. The rows count in equal parts for
-// the splits of the spans.
+// ReadCopy records that about rows rows of spans are read from a columnar copy. It distributes them equally over the
+// splits of the spans.
 func (t batchTracker) ReadCopy(spans []table.Span, rows int64) {
 	var read []int
 	for _, s := range table.Ranges(spans) {
@@ -168,7 +170,7 @@ func (t *Tracker) Capture(ctx context.Context, c *table.Change) (bytes int, err 
 	return t.writer.Capture(ctx, c)
 }
 
-// at returns the call for a split. The pointer is valid until the next use of at.
+// at returns the call of a split, and adds one if there is none. The pointer is valid until the next call of at.
 func (t *Tracker) at(split int) *call {
 	if t.last < len(t.calls) && t.calls[t.last].split == split {
 		return &t.calls[t.last]
@@ -181,7 +183,7 @@ func (t *Tracker) at(split int) *call {
 	return &t.calls[i]
 }
 
-// seed is the seed of the key hashes that a vote compares.
+// seed is the seed with which keys are hashed for votes.
 var seed = maphash.MakeSeed()
 
 func (c *call) touch(t *Tracker, key []byte) {
@@ -205,17 +207,18 @@ func (t *Tracker) Scan(ctx context.Context, span table.Span, opts table.ScanOpti
 	return c, nil
 }
 
-// trackingCursor records the rows of a range, and the splits that it passes.
+// trackingCursor is a cursor that records the rows of a scan and the splits through which it moves.
 type trackingCursor struct {
 	table.Cursor
 	tracker *Tracker
 	reverse bool
 	split   int   // the split in which the cursor is
-	end     int   // the last split of the range
-	rows    int64 // rows of this split that the tracker does not count yet
+	end     int   // the last split that the scan reaches
+	rows    int64 // rows of the current split that are not yet added to the tracker
 }
 
-// votedRows is how many rows of a scan vote in each split. A scan that reads more rows does not depend on a single row.
+// votedRows is how many rows of a scan vote in each split. Later rows of the scan need not vote: in a scan of more
+// rows, no single row causes most of the load.
 const votedRows = 64
 
 func (c *trackingCursor) Next() bool {
@@ -234,7 +237,7 @@ func (c *trackingCursor) Next() bool {
 	return true
 }
 
-// visit records the split of a key, and votes for the key.
+// visit moves the cursor to the split of a key, and adds the key's vote.
 func (c *trackingCursor) visit(key []byte) {
 	t := c.tracker
 	if !t.splits.holds(c.split, key) {
@@ -246,7 +249,7 @@ func (c *trackingCursor) visit(key []byte) {
 	}
 }
 
-// tell adds the rows of the cursor's split to the tracker.
+// tell adds the rows that the cursor has counted in its split to the tracker.
 func (c *trackingCursor) tell() {
 	at := c.tracker.at(c.split)
 	at.rows += c.rows
@@ -254,7 +257,7 @@ func (c *trackingCursor) tell() {
 	c.rows = 0
 }
 
-// Release releases the resources that the engine holds, if the cursor below can, see table.Rows.
+// Release releases the resources that the wrapped cursor holds, if that cursor has a method Release. See table.Rows.
 func (c *trackingCursor) Release() {
 	if below, ok := c.Cursor.(interface{ Release() }); ok {
 		below.Release()
@@ -267,7 +270,7 @@ func (c *trackingCursor) Close() error {
 	return c.Cursor.Close()
 }
 
-// goTo records that all splits from the cursor's split up to another one are read, and moves the cursor there.
+// goTo moves the cursor to another split, and records that this split and all splits on the way are read.
 func (c *trackingCursor) goTo(split int) {
 	step := 1
 	if c.reverse {

@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// fourSplits returns a world with a hundred rows of T in four splits, at 25, 50 and 75. The index lies in the last of
-// them.
+// fourSplits returns a world whose table T has a hundred rows in four splits, with bounds at 25, 50 and 75. The index
+// ByB lies in the last split.
 func fourSplits(t *testing.T) *world {
 	w := newWorld(t)
 	w.fill(0, 100)
@@ -30,7 +30,7 @@ func (w *world) track(weight int64) *Tracker {
 	return t
 }
 
-// snapshot returns a tracked strong snapshot.
+// snapshot returns a strong snapshot whose reads t records.
 func (w *world) snapshot(t *Tracker) table.View {
 	s, err := w.txns.Snapshot(context.Background(), txn.Bound{})
 	w.ok(err)
@@ -69,7 +69,7 @@ func (w *world) read(tr *Tracker, ks table.KeySet, limit int64, reverse bool) (n
 	return n
 }
 
-// text prints the calls of a tracker as split:rows, with a + if a scan read them.
+// text prints the calls of a tracker, each as split:rows. A + follows if scans have read some of the rows.
 func (tr *Tracker) text() string {
 	var list []string
 	for _, c := range tr.calls {
@@ -82,7 +82,7 @@ func (tr *Tracker) text() string {
 	return strings.Join(list, " ")
 }
 
-// TestTracker checks the rows that are recorded for reads, and the number of their remote calls.
+// TestTracker checks which rows a tracker records for reads of different kinds, and the number of their remote calls.
 func TestTracker(t *testing.T) {
 	w := fourSplits(t)
 	for _, c := range []struct {
@@ -124,8 +124,8 @@ func TestTracker(t *testing.T) {
 	}
 }
 
-// TestTrackerOfKeysReadTogether checks that keys of one GetEach count as if they were read one by one, except the key
-// that the callback does not take, which will be read again.
+// TestTrackerOfKeysReadTogether checks that each key of a GetEach counts like a Get of it. A key that the callback
+// refuses must not count, since the caller will read it again.
 func TestTrackerOfKeysReadTogether(t *testing.T) {
 	w := fourSplits(t)
 	tr := w.track(1)
@@ -163,7 +163,8 @@ func TestTrackerOfWrites(t *testing.T) {
 	}
 }
 
-// loadTexts returns the loads of the minute before, the highest first, as SPLIT_STATS_TOP_MINUTE shows them.
+// loadTexts returns the rows that SPLIT_STATS_TOP_MINUTE shows for the minute before the clock's time, the highest
+// score first.
 func (w *world) loadTexts() (list []string) {
 	loads := w.Loads(w.now)
 	slices.SortStableFunc(loads, func(a, b stats.SplitLoad) int { return int(b.Score - a.Score) })
@@ -180,7 +181,7 @@ func (w *world) wantLoads(want ...string) {
 	}
 }
 
-// TestSplitLoads charges known executions and compares the exact rows.
+// TestSplitLoads charges executions with known times and compares all rows of the statistics.
 func TestSplitLoads(t *testing.T) {
 	w := fourSplits(t)
 	// A sampled read of two keys stands for eight reads of 3 s each: 24 s are 40 % of a minute. Each key's split gets
@@ -188,17 +189,17 @@ func TestSplitLoads(t *testing.T) {
 	tr := w.track(8)
 	w.read(tr, w.keys(30, 60), 0, false)
 	w.Charge(tr, 3*time.Second, w.now)
-	// One scan reads 25 rows in each split, and takes 6 s in each.
+	// One scan of all 100 rows takes 24 s. It reads 25 rows in each split, so each split gets 6 s.
 	tr = w.track(1)
 	w.read(tr, table.KeySet{All: true}, 0, false)
 	w.Charge(tr, 24*time.Second, w.now)
-	// One row is read again and again: 36 s.
+	// Three executions of 12 s each read the same row, so its split gets 36 s.
 	for range 3 {
 		tr = w.track(1)
 		w.read(tr, w.keys(99), 0, false)
 		w.Charge(tr, 12*time.Second, w.now)
 	}
-	// An execution that read nothing charges no split.
+	// An execution that read nothing has no calls, so no split gets its time.
 	tr = w.track(1)
 	w.Charge(tr, time.Hour, w.now) // it has no calls
 	w.now = w.now.Add(time.Minute)
@@ -208,21 +209,21 @@ func TestSplitLoads(t *testing.T) {
 		"T(50)-T(75) T 30",
 		"<begin>-T(25) T 10")
 
-	// The next minute begins without loads. A load of less than half a percent is not shown.
+	// The next minute begins without loads. A load below half a percent of a minute is not shown.
 	tr = w.track(1)
 	w.read(tr, w.keys(1), 0, false)
 	w.Charge(tr, 200*time.Millisecond, w.now)
 	w.now = w.now.Add(time.Minute)
 	w.wantLoads()
 
-	// The score of more than a core is 100.
+	// The score of a split that used more than one core is 100.
 	tr = w.track(8)
 	w.read(tr, w.keys(1), 0, false)
 	w.Charge(tr, 20*time.Second, w.now)
 	w.now = w.now.Add(time.Minute)
 	w.wantLoads("<begin>-T(25) T 100 HOT_ROW")
 
-	// A charge counts in the minute of its time, even if it comes later.
+	// A charge counts in the minute that it names, even if it is made after a charge of the next minute.
 	tr = w.track(1)
 	w.read(tr, w.keys(1), 0, false)
 	w.Charge(tr, 30*time.Second, w.now)
@@ -233,7 +234,7 @@ func TestSplitLoads(t *testing.T) {
 	w.now = w.now.Add(time.Minute)
 	w.wantLoads("<begin>-T(25) T 25")
 
-	// Splits that changed during the minute are shown with both of their bounds.
+	// If a split is divided during the minute, the rows show the bounds from before and those from after the division.
 	tr = w.track(1)
 	w.read(tr, w.keys(80), 0, false)
 	w.Charge(tr, 12*time.Second, w.now)
@@ -245,7 +246,7 @@ func TestSplitLoads(t *testing.T) {
 	w.wantLoads("T(75)-<end> ByB,T 20", "T(75)-T(90) T 10")
 }
 
-// TestUnsplittable checks the reasons why dividing a warm split would not help.
+// TestUnsplittable checks the reasons that are given for warm splits whose division would not reduce the load.
 func TestUnsplittable(t *testing.T) {
 	w := newWorld(t)
 	w.fill(0, 2000)
@@ -275,7 +276,8 @@ func TestUnsplittable(t *testing.T) {
 	minute("half of it scans", "", all, get(1))
 }
 
-// TestVote checks that a vote finds a majority, in any order, and however votes are added up.
+// TestVote checks that a vote finds the row with the majority, in whatever order the votes come, and also if several
+// votes are added up.
 func TestVote(t *testing.T) {
 	for share := range 11 {
 		var all vote

@@ -81,7 +81,7 @@ func (w *world) open() {
 	}
 }
 
-// crash opens the synced files again, as after kill -9.
+// crash reopens the store with only those files and bytes that were synced, as after a crash of the machine.
 func (w *world) crash() {
 	after := w.fs.CrashClone(vfs.CrashCloneCfg{})
 	w.end()
@@ -94,7 +94,7 @@ func (w *world) point(a int64, life time.Duration) Point {
 	return Point{Table: w.catalog.Table("T"), Key: []value.Value{value.OfInt64(a)}, Initiator: "test", Expires: w.now.Add(life)}
 }
 
-// indexPoint returns a point of ByB; if a is NULL, the point has no table key.
+// indexPoint returns a split point of ByB that expires in an hour. If a is NULL, the point has no table key.
 func (w *world) indexPoint(b string, a value.Value) Point {
 	x := w.catalog.Index("ByB")
 	p := Point{Table: x.Table, Index: x, Key: []value.Value{value.OfString(b)}, Initiator: "test", Expires: w.now.Add(time.Hour)}
@@ -104,7 +104,7 @@ func (w *world) indexPoint(b string, a value.Value) Point {
 	return p
 }
 
-// shows checks the keys of the user split points.
+// shows checks that UserPoints returns points with these keys.
 func (w *world) shows(want ...string) {
 	w.Helper()
 	var got []string
@@ -122,7 +122,7 @@ func (w *world) stored() (n int) {
 	return n
 }
 
-// splitTexts returns the splits of now, each as START-LIMIT.
+// splitTexts returns the current splits, each as START-LIMIT.
 func (w *world) splitTexts() (list []string) {
 	s := w.at(w.now)
 	for i := range len(s.bounds) + 1 {
@@ -160,7 +160,7 @@ func (w *world) commit(m ...table.Mutation) *txn.Tx {
 	return tx
 }
 
-// noise returns a thousand letters that do not compress well.
+// noise returns a thousand letters that hardly compress, the same ones for the same seed.
 func noise(seed int64) string {
 	b := make([]byte, 1000)
 	x := uint64(seed)*0x9E3779B97F4A7C15 + 1

@@ -1,10 +1,10 @@
-// Package ttl applies the row deletion policies of a database: it deletes rows whose time to live has ended. The rows go in
-// small transactions, which give way to those of users. A pass that ends early goes on after a restart.
+// Package ttl applies the row deletion policies of a database: it deletes rows whose time to live has ended. It deletes
+// them in small transactions, which give way to those of users. A pass that is interrupted continues after a restart.
 //
-// What it leaves out: how expired rows are found and deleted, which belongs to package table.
+// Package table finds and deletes the expired rows.
 //
-// Lock order: Config.Token, held for a whole pass over all tables, before the locks of the transactions of its jobs. The mutex of a
-// Deletion is held for moments, and nothing waits under it.
+// Lock order: Config.Token, held for a whole pass over all tables, before the locks of the transactions of its jobs.
+// The mutex of a Deletion is held for moments, and nothing waits under it.
 //
 // Imports of this module: database/background, database/job, schema, stats, stats/cpu, table, usererror.
 package ttl

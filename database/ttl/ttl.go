@@ -23,15 +23,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Row deletion policies are applied in passes over the tables that have one. A pass is a job. It looks for expired rows
-// in a snapshot and deletes them in small transactions, which give way to all others and check again whether the rows
-// have expired.
+// Row deletion policies are applied in passes over the tables that have one. The pass over one table is a job. The job
+// looks for expired rows in a snapshot and deletes them in small transactions. These give way to all other
+// transactions, and check again whether the rows have expired.
 //
-// The next pass comes shareOfPasses times as long after a pass as the pass took. So a table that must be read from end
-// to end costs a thousandth of a core. The interval is bounded: it is short enough for a developer to see rows
-// disappear, and no longer than in the service, where "a background process checks daily":
-// https://cloud.google.com/spanner/docs/ttl. The first pass waits until the clients of a new server have been served:
-// many servers do not live for a minute.
+// The pause after a pass is shareOfPasses times as long as the pass. So a table that must be read from end to end costs
+// a thousandth of a core. shortestInterval limits the pause so that a developer sees rows disappear soon enough but
+// passes stay rare. longestInterval is that of the service, where "a background process checks daily":
+// https://cloud.google.com/spanner/docs/ttl. The first pass begins firstInterval after the start, when the clients of a
+// new server have been served: many servers do not live for a minute.
 const (
 	shareOfPasses    = 1000
 	firstInterval    = 10 * time.Second
@@ -39,15 +39,16 @@ const (
 	longestInterval  = 24 * time.Hour
 )
 
-// expiredRows and expiredBytes bound the rows that one transaction deletes and the bytes that it writes, so that its
-// commit does not hold up others. A single row with its index entries and children may be as large as any transaction.
+// One transaction deletes at most expiredRows expired rows and writes at most expiredBytes bytes, so that its commit
+// does not delay other commits. Only a transaction that deletes a single row, with its index entries and children, may
+// be as large as any transaction.
 const (
 	expiredRows  = 100
 	expiredBytes = 1 << 20
 )
 
-// A pass tries rows that users' transactions have locked again after these pauses, and then leaves them to the next
-// pass. If more than maxBusy rows are locked, the pass ends.
+// A row that a user's transaction has locked is tried again after each of these pauses. If it is still locked then, it
+// stays until the next pass. If more than maxBusy rows are locked, the pass ends.
 var busyPauses = [...]time.Duration{10 * time.Millisecond, 40 * time.Millisecond, 160 * time.Millisecond}
 
 const maxBusy = 1000
@@ -55,7 +56,7 @@ const maxBusy = 1000
 const (
 	// deletionTag is the transaction tag of the service's deletions.
 	deletionTag = "RowDeletionPolicy"
-	// deletionJobs is the prefix of the names of the jobs that are passes.
+	// deletionJobs is the prefix of the names of a Deletion's jobs.
 	deletionJobs = "delete/"
 )
 
@@ -65,8 +66,8 @@ type Config struct {
 	Clock func() time.Time
 	Log   *slog.Logger
 	Task  *cpu.Task        // measures the CPU time
-	Token background.Token // held during a pass: only one database of the store makes one at a time
-	// Tables returns the descriptors with which rows of a catalog's tables are deleted.
+	Token background.Token // held during a pass, so that only one database of the store makes a pass at a time
+	// Tables returns the descriptors by which rows of a catalog's tables are deleted.
 	Tables func(*schema.Catalog) (*table.Descriptors, error)
 }
 
@@ -75,22 +76,23 @@ type Deletion struct {
 	cfg    Config
 	Work   background.Task
 	mu     sync.Mutex
-	passes map[schema.TableID]pass // the last ones; guarded by mu
+	passes map[schema.TableID]pass // the last pass over each table; guarded by mu
 }
 
 // New returns a Deletion that has not made a pass yet.
 func New(cfg Config) *Deletion { return &Deletion{cfg: cfg} }
 
-// pass holds the results of a pass over a table so far. It is stored with the checkpoints of its job.
+// pass holds the results of one pass over one table so far. It is stored in the checkpoints of the pass's job.
 type pass struct {
-	At      time.Time // when the pass began: it looks at every row of that time
-	Deleted int       // rows
-	// Undeletable is the number of rows that could not be deleted; Oldest is the oldest of their timestamps.
+	At      time.Time // when the pass began; the pass looks at every row of that time
+	Deleted int       // number of deleted rows
+	// Undeletable is the number of expired rows that could not be deleted. Oldest is the oldest timestamp in these
+	// rows.
 	Undeletable int64
 	Oldest      time.Time
 
-	column schema.ColumnID // of the policy
-	days   int64           // of the policy
+	column schema.ColumnID // column of the policy
+	days   int64           // days of the policy
 }
 
 // Policies returns the rows of SPANNER_SYS.ROW_DELETION_POLICIES.
@@ -112,7 +114,7 @@ func (d *Deletion) Policies() []stats.DeletionPolicy {
 	return list
 }
 
-// Run makes passes until ctx ends. Only one database of the store makes a pass at a time.
+// Run makes passes until ctx ends. It holds Config.Token during a pass.
 func (d *Deletion) Run(ctx context.Context) {
 	interval := firstInterval
 	for background.Sleep(ctx, interval) {
@@ -127,8 +129,8 @@ func (d *Deletion) Run(ctx context.Context) {
 	}
 }
 
-// Pass makes a pass over every table with a policy, children before parents, so that a parent's row has fewer
-// children to delete with it.
+// Pass makes a pass over every table with a policy. Children come before their parents, so that fewer children are left
+// to be deleted together with a parent's row.
 func (d *Deletion) Pass(ctx context.Context) {
 	var first error
 	now := d.cfg.Clock()
@@ -147,7 +149,7 @@ func (d *Deletion) Pass(ctx context.Context) {
 	d.forget(c)
 }
 
-// forget removes the passes over tables that no longer have a policy.
+// forget removes the results of passes over tables that no longer have a policy.
 func (d *Deletion) forget(c *schema.Catalog) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -157,7 +159,7 @@ func (d *Deletion) forget(c *schema.Catalog) {
 	})
 }
 
-// PassTable makes a pass over one table, or resumes the pass that was interrupted.
+// PassTable makes a pass over one table. If a pass over the table was interrupted, it continues that pass.
 func (d *Deletion) PassTable(ctx context.Context, c *schema.Catalog, t *schema.Table) error {
 	policy := t.RowDeletionPolicy
 	e := &expiry{
@@ -187,18 +189,18 @@ func (d *Deletion) passed(t *schema.Table, p pass) {
 	d.passes[t.ID] = p
 }
 
-// expiry is one pass over one table.
+// expiry is the state of one pass that deletes the expired rows of one table.
 type expiry struct {
 	*Deletion
-	catalog *schema.Catalog // the pass ends when it changes
+	catalog *schema.Catalog // the catalog when the pass began; the pass ends when there is another one
 	table   *schema.Table
 	before  time.Time
 	pass    pass
 	found   []table.Expired // the rows of the current chunk
-	busy    []table.Expired // expired rows that were locked
+	busy    []table.Expired // expired rows that were locked, to be tried again
 }
 
-// errPolicyGone says that the schema has changed during a pass.
+// errPolicyGone says that the schema has changed during a pass, so that the pass must end.
 var errPolicyGone = errors.New("row deletion has lost its policy")
 
 func (e *expiry) run(ctx context.Context) error {
@@ -212,14 +214,14 @@ func (e *expiry) run(ctx context.Context) error {
 	return e.retryBusy(ctx)
 }
 
-// passJob returns the job of the pass, which reads the table or an index of it.
+// passJob returns the job of the pass, which reads the table or one of its indexes.
 func (e *expiry) passJob() job.Job {
 	j := e.job(e.find)
 	j.Name = fmt.Sprintf("%s%d/column %d/%d days", deletionJobs, table.ExpiryLayout(e.table).ID(), e.pass.column, e.pass.days)
 	return j
 }
 
-// job returns a job that deletes the expired rows that find returns.
+// job returns a job that deletes those rows that find returns, if they are still expired.
 func (e *expiry) job(find func(context.Context, table.View, []byte, table.Limits) (table.Chunk, error)) job.Job {
 	return job.Job{Find: find, Do: e.delete, Skip: e.skip, State: &e.pass, Background: true, System: true, Tag: deletionTag}
 }
@@ -249,7 +251,8 @@ func (e *expiry) delete(ctx context.Context, w table.Writer, _ table.Chunk) erro
 	return err
 }
 
-// skip keeps a locked row for a later try, and counts any other row as undeletable.
+// skip is called with a chunk of one row that could not be deleted. If the row was locked, it adds the row to busy.
+// Otherwise it counts the row as undeletable.
 func (e *expiry) skip(_ table.Chunk, why error) error {
 	row := e.found[0]
 	if usererror.IsAborted(why) {
@@ -292,7 +295,7 @@ func (e *expiry) retryBusy(ctx context.Context) error {
 
 func compareExpired(a, b table.Expired) int { return bytes.Compare(a.Key, b.Key) }
 
-// findIn returns the next chunk of rows, which are sorted by key.
+// findIn sets found to the next rows after the key after, and returns them as a chunk. rows are sorted by key.
 func (e *expiry) findIn(rows []table.Expired, after []byte, limits table.Limits) table.Chunk {
 	at, found := slices.BinarySearchFunc(rows, table.Expired{Key: after}, compareExpired)
 	if found {
