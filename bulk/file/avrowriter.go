@@ -3,7 +3,6 @@ package file
 import (
 	"crypto/md5"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -16,13 +15,14 @@ import (
 	"github.com/twmb/avro/ocf"
 
 	"github.com/crowfoot-db/crowfoot/arrowtype"
+	"github.com/crowfoot-db/crowfoot/avrotype"
 )
 
 // AvroRecord holds what an Avro schema contains in addition to the columns' names and types.
 type AvroRecord struct {
 	Name       string // the name of the record; "row" if empty
 	Namespace  string
-	Properties []AvroProperty
+	Properties []avrotype.Property
 	// Columns lists all columns of the record, in order. If it is empty, the record has the columns of the batches.
 	Columns []AvroColumn
 }
@@ -31,66 +31,21 @@ type AvroRecord struct {
 type AvroColumn struct {
 	Name       string
 	Generated  bool // the column is in the schema but its values are not in the file
-	Properties []AvroProperty
+	Properties []avrotype.Property
 }
 
-// AvroProperty is a property of a record or a field.
-type AvroProperty struct{ Name, Value string }
-
-// The Avro types are the ones that Spanner's own exports have: INT64 and ENUM are long, FLOAT32 is float, FLOAT64 is
-// double, NUMERIC is bytes with the logical type decimal, UUID is string with the logical type uuid, BYTES and PROTO
-// are bytes, DATE and JSON are string. TIMESTAMP is string; with the Arrow type timestamp it is long with
-// timestamp-micros or timestamp-nanos. A column that may be NULL is a union of null and its type, and so are elements
-// of arrays. The property sqlType holds the DDL type.
-
-// avroType returns the JSON of a column's Avro type.
-func avroType(t arrow.DataType, kind *spannerpb.Type, nullable bool) (text string, err error) {
-	switch kind.Code {
-	case spannerpb.TypeCode_BOOL:
-		text = `"boolean"`
-	case spannerpb.TypeCode_INT64, spannerpb.TypeCode_ENUM:
-		text = `"long"`
-	case spannerpb.TypeCode_FLOAT32:
-		text = `"float"`
-	case spannerpb.TypeCode_FLOAT64:
-		text = `"double"`
-	case spannerpb.TypeCode_NUMERIC:
-		text = `{"type":"bytes","logicalType":"decimal","precision":38,"scale":9}`
-	case spannerpb.TypeCode_UUID:
-		text = `{"type":"string","logicalType":"uuid"}`
-	case spannerpb.TypeCode_BYTES, spannerpb.TypeCode_PROTO:
-		text = `"bytes"`
-	case spannerpb.TypeCode_STRING, spannerpb.TypeCode_DATE, spannerpb.TypeCode_JSON, spannerpb.TypeCode_INTERVAL:
-		text = `"string"`
-	case spannerpb.TypeCode_TIMESTAMP:
-		text = timestampAvroType(t)
-	case spannerpb.TypeCode_ARRAY:
-		list, ok := t.(arrow.ListLikeType)
-		if !ok {
-			return "", fmt.Errorf("%v is not the type of an ARRAY", t)
-		}
-		items, err := avroType(list.Elem(), kind.ArrayElementType, true)
-		if err != nil {
-			return "", err
-		}
-		text = `{"type":"array","items":` + items + `}`
-	default:
-		return "", fmt.Errorf("there is no type of Avro for %v", kind.Code)
-	}
-	if nullable {
-		return `["null",` + text + `]`, nil
-	}
-	return text, nil
-}
-
+// timestampAvroType returns the Avro type of TIMESTAMP, or of the elements of an array, for a column of an Arrow type.
 func timestampAvroType(t arrow.DataType) string {
+	if list, ok := t.(arrow.ListLikeType); ok {
+		t = list.Elem()
+	}
 	switch t {
 	case arrow.FixedWidthTypes.Timestamp_ns:
-		return `{"type":"long","logicalType":"timestamp-nanos"}`
+		return avrotype.Nanoseconds
 	case arrow.FixedWidthTypes.Timestamp_us:
-		return `{"type":"long","logicalType":"timestamp-micros"}`
+		return avrotype.Microseconds
 	}
-	return `"string"`
+	return avrotype.Text
 }
 
 // avroSchema returns the JSON of a file's schema.
@@ -103,50 +58,29 @@ func avroSchema(schema *arrow.Schema, r AvroRecord) (string, error) {
 			r.Columns = append(r.Columns, AvroColumn{Name: f.Name})
 		}
 	}
-	text := `{"type":"record","name":` + quoted(r.Name)
-	if r.Namespace != "" {
-		text += `,"namespace":` + quoted(r.Namespace)
-	}
-	text += properties(r.Properties) + `,"fields":[`
-	for i, c := range r.Columns {
-		if i > 0 {
-			text += ","
-		}
-		text += `{"name":` + quoted(c.Name) + `,"type":`
+	record := avrotype.Record{Name: r.Name, Namespace: r.Namespace, Properties: r.Properties}
+	for _, c := range r.Columns {
 		if c.Generated {
-			text += `"null","default":null` + properties(c.Properties) + "}"
+			record.Fields = append(record.Fields, avrotype.Field{Name: c.Name, Type: `"null"`, DefaultNull: true, Properties: c.Properties})
 			continue
 		}
 		at := slices.IndexFunc(schema.Fields(), func(f arrow.Field) bool { return f.Name == c.Name })
 		if at < 0 {
 			return "", fmt.Errorf("there is no column %s", c.Name)
 		}
-		ddl, kind, err := arrowtype.SpannerType(schema.Field(at))
+		f := schema.Field(at)
+		ddl, kind, err := arrowtype.SpannerType(f)
 		if err != nil {
 			return "", err
 		}
-		t, err := avroType(schema.Field(at).Type, kind, schema.Field(at).Nullable)
+		t, err := avrotype.Of(kind, timestampAvroType(f.Type))
 		if err != nil {
 			return "", fmt.Errorf("column %s: %w", c.Name, err)
 		}
-		text += t + `,"` + sqlType + `":` + quoted(ddl) + properties(c.Properties) + "}"
+		properties := append([]avrotype.Property{{Name: sqlType, Value: ddl}}, c.Properties...)
+		record.Fields = append(record.Fields, avrotype.Field{Name: c.Name, Type: t, Nullable: f.Nullable, Properties: properties})
 	}
-	return text + "]}", nil
-}
-
-func properties(list []AvroProperty) (text string) {
-	for _, p := range list {
-		text += "," + quoted(p.Name) + ":" + quoted(p.Value)
-	}
-	return text
-}
-
-func quoted(s string) string {
-	text, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // it never fails for a string
-	}
-	return string(text)
+	return record.JSON(), nil
 }
 
 // avroBlockBytes is the number of uncompressed bytes after which a block ends.

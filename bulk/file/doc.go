@@ -13,5 +13,5 @@
 // instead. A malformed file of another format gives an error that names the file, and its reader stops. If a library
 // panics, this package returns an error.
 //
-// Imports of this module: arrowmessage, arrowtype, bulk.
+// Imports of this module: arrowmessage, arrowtype, avrotype, bulk.
 package file

@@ -10,5 +10,5 @@
 // sent before, and counts those that are in the table as its own. In both modes, when an import finishes, each row of
 // its source is in the table or among the rejected rows.
 //
-// Imports of this module: arrowtype, bulk, bulk/file.
+// Imports of this module: arrowtype, avrotype, bulk, bulk/file.
 package transfer

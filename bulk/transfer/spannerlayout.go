@@ -11,6 +11,7 @@ import (
 	"github.com/cloudspannerecosystem/memefish/ast"
 	"github.com/cloudspannerecosystem/memefish/token"
 
+	"github.com/crowfoot-db/crowfoot/avrotype"
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
@@ -232,28 +233,28 @@ func newRecord(name string) *file.AvroRecord {
 }
 
 func add(r *file.AvroRecord, name, value string) {
-	r.Properties = append(r.Properties, file.AvroProperty{Name: name, Value: value})
+	r.Properties = append(r.Properties, avrotype.Property{Name: name, Value: value})
 }
 
 // addNumbered adds a property to r. The property's name is name, followed by the lowest number from 0 on that is not
 // used yet.
 func addNumbered(r *file.AvroRecord, name, value string) {
 	n := 0
-	for slices.ContainsFunc(r.Properties, func(p file.AvroProperty) bool { return p.Name == name+strconv.Itoa(n) }) {
+	for slices.ContainsFunc(r.Properties, func(p avrotype.Property) bool { return p.Name == name+strconv.Itoa(n) }) {
 		n++
 	}
 	add(r, name+strconv.Itoa(n), value)
 }
 
-func options(o *ast.Options) (list []file.AvroProperty) { return optionsAs(propOption, o) }
+func options(o *ast.Options) (list []avrotype.Property) { return optionsAs(propOption, o) }
 
 // optionsAs converts options to properties. The name of a property is name, followed by a number.
-func optionsAs(name string, o *ast.Options) (list []file.AvroProperty) {
+func optionsAs(name string, o *ast.Options) (list []avrotype.Property) {
 	if o == nil {
 		return nil
 	}
 	for i, d := range o.Records {
-		list = append(list, file.AvroProperty{Name: name + strconv.Itoa(i), Value: d.Name.Name + "=" + d.Value.SQL()})
+		list = append(list, avrotype.Property{Name: name + strconv.Itoa(i), Value: d.Name.Name + "=" + d.Value.SQL()})
 	}
 	return list
 }
@@ -273,7 +274,7 @@ func sequenceRecord(s *ast.CreateSequence) *file.AvroRecord {
 			}
 		}
 		for i, v := range values {
-			list = append(list, file.AvroProperty{Name: propSequenceOption + strconv.Itoa(i), Value: v})
+			list = append(list, avrotype.Property{Name: propSequenceOption + strconv.Itoa(i), Value: v})
 		}
 	}
 	r.Properties = append(r.Properties, list...)
@@ -281,15 +282,15 @@ func sequenceRecord(s *ast.CreateSequence) *file.AvroRecord {
 }
 
 // sequenceProperties converts the clauses of an identity column.
-func sequenceProperties(clauses []ast.SequenceParam) (list []file.AvroProperty) {
+func sequenceProperties(clauses []ast.SequenceParam) (list []avrotype.Property) {
 	for _, c := range clauses {
 		switch c := c.(type) {
 		case *ast.BitReversedPositive:
-			list = append(list, file.AvroProperty{Name: propSequenceKind, Value: "bit_reversed_positive"})
+			list = append(list, avrotype.Property{Name: propSequenceKind, Value: "bit_reversed_positive"})
 		case *ast.SkipRange:
-			list = append(list, file.AvroProperty{Name: propSkipMin, Value: c.Min.SQL()}, file.AvroProperty{Name: propSkipMax, Value: c.Max.SQL()})
+			list = append(list, avrotype.Property{Name: propSkipMin, Value: c.Min.SQL()}, avrotype.Property{Name: propSkipMax, Value: c.Max.SQL()})
 		case *ast.StartCounterWith:
-			list = append(list, file.AvroProperty{Name: propCounterStart, Value: c.Counter.SQL()})
+			list = append(list, avrotype.Property{Name: propCounterStart, Value: c.Counter.SQL()})
 		}
 	}
 	return list
@@ -346,7 +347,7 @@ func constraint(r *file.AvroRecord, table string, c *ast.TableConstraint) {
 func avroColumn(c *ast.ColumnDef) file.AvroColumn {
 	column := file.AvroColumn{Name: c.Name.Name}
 	property := func(name, value string) {
-		column.Properties = append(column.Properties, file.AvroProperty{Name: name, Value: value})
+		column.Properties = append(column.Properties, avrotype.Property{Name: name, Value: value})
 	}
 	switch d := c.DefaultSemantics.(type) {
 	case *ast.GeneratedColumnExpr:

@@ -60,8 +60,8 @@ func (e *Encoder) Encode(ctx context.Context, _ *watch.Transaction, c *watch.Cha
 		return nil, err
 	}
 	var b []byte
-	for i, column := range t.columns {
-		if b, err = AppendField(b, column, t.value(c, i)); err != nil {
+	for i := range t.columns {
+		if b, err = t.columns[i].AppendField(b, t.value(c, i)); err != nil {
 			return nil, err
 		}
 	}
@@ -77,7 +77,7 @@ func (t *table) value(c *watch.Change, i int) *structpb.Value {
 		return structpb.NewNullValue()
 	}
 	for _, row := range []watch.Row{c.Key, c.Values} {
-		if at := row.Index(t.columns[i].Name); at >= 0 {
+		if at := row.Index(t.columns[i].name); at >= 0 {
 			return row.Values[at]
 		}
 	}
@@ -90,7 +90,7 @@ func (e *Encoder) Schema(ctx context.Context, id watch.TableID) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	return Schema(id.Schema, id.Name, columns)
+	return Schema(id.Schema, id.Name, columns), nil
 }
 
 // table returns the table of a change. It reads the table's columns from the database if the table is not known yet or
@@ -155,18 +155,18 @@ func sameColumns(a, b []watch.Column) bool {
 func (t *table) layoutOf(columns []watch.Column) *layout {
 	l := &layout{columns, make([]int, len(t.columns))}
 	for i, column := range t.columns {
-		l.at[i] = watch.Row{Columns: columns}.Index(column.Name)
+		l.at[i] = watch.Row{Columns: columns}.Index(column.name)
 	}
 	return l
 }
 
 func (c Column) equal(other Column) bool {
-	return c.Name == other.Name && c.Nullable == other.Nullable && proto.Equal(c.Type, other.Type)
+	return c.name == other.name && c.nullable == other.nullable && proto.Equal(c.kind, other.kind)
 }
 
 func (t *table) index(name string) int {
 	for i := range t.columns {
-		if t.columns[i].Name == name {
+		if t.columns[i].name == name {
 			return i
 		}
 	}
@@ -198,7 +198,11 @@ func (e *Encoder) read(ctx context.Context, id watch.TableID) (columns []Column,
 			return err
 		}
 		if types[name] != nil { // SELECT * does not return hidden columns
-			columns = append(columns, Column{name, types[name], !notNull || e.stream && !key})
+			column, err := NewColumn(name, types[name], !notNull || e.stream && !key)
+			if err != nil {
+				return err
+			}
+			columns = append(columns, column)
 		}
 		return nil
 	})
