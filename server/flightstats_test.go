@@ -77,7 +77,7 @@ func TestFlightQueryStats(t *testing.T) {
 	x.restart()
 	x.f = x.newFlightClient()
 	x.fetch(info, rows)
-	x.clock.forward(time.Hour)
+	x.forward(time.Hour)
 	x.shows("SELECT EXECUTION_COUNT, CAST(SUM(AVG_ROWS * EXECUTION_COUNT) AS INT64) FROM SPANNER_SYS.QUERY_STATS_TOP_HOUR WHERE TEXT = '"+sql+"' GROUP BY 1", "2|18000")
 	x.shows("SELECT READ_QUERY_COUNT FROM SPANNER_SYS.TABLE_OPERATIONS_STATS_HOUR WHERE TABLE_NAME = 'Plain'", "2")
 }

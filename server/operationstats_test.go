@@ -59,7 +59,7 @@ func TestTableSizes(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(2)
 	x.shows("SELECT * FROM SPANNER_SYS.TABLE_SIZES_STATS_1HOUR")
-	x.clock.forward(time.Hour)
+	x.forward(time.Hour)
 	const end = "2030-01-02T04:00:00Z"
 	x.shows(`SELECT INTERVAL_END, TABLE_NAME, USED_BYTES = USED_SSD_BYTES, USED_HDD_BYTES FROM SPANNER_SYS.TABLE_SIZES_STATS_1HOUR ORDER BY TABLE_NAME`,
 		end+"|Albums|true|0", end+"|Log|true|0", end+"|Plain|true|0", end+"|Singers|true|0", end+"|SingersByName|true|0")

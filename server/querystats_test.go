@@ -61,11 +61,11 @@ func TestQueryIntervals(t *testing.T) {
 	ends("MINUTE", "2030-01-02T03:05:00Z|1")
 	ends("10MINUTE")
 	x.rows(1, x.client.Single().Query(x.ctx, spanner.NewStatement("SELECT 1")))
-	x.clock.forward(5 * time.Minute)
+	x.forward(5 * time.Minute)
 	ends("MINUTE", "2030-01-02T03:06:00Z|1", "2030-01-02T03:05:00Z|1")
 	ends("10MINUTE", "2030-01-02T03:10:00Z|2")
 	ends("HOUR")
-	x.clock.forward(50 * time.Minute)
+	x.forward(50 * time.Minute)
 	ends("HOUR", "2030-01-02T04:00:00Z|2")
 }
 

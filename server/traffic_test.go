@@ -66,11 +66,14 @@ func (h *harness) countStream(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 	return open(ctx, desc, cc, method, opts...)
 }
 
-// minute ends the minute of the statistics, once all requests have been counted. It must wait, because a client has the
-// last rows of a stream a moment before the server ends the request.
-func (x *traffic) minute() {
+// minute ends the minute of the statistics.
+func (x *traffic) minute() { x.forward(time.Minute) }
+
+// forward moves the clock once all requests have been counted. It must wait, because a client has the last rows of a
+// stream a moment before the server ends the request.
+func (x *traffic) forward(d time.Duration) {
 	eventually(func() bool { return int64(x.counted("crowfoot_request_seconds")) >= x.asked.Load() })
-	x.clock.forward(time.Minute)
+	x.clock.forward(d)
 }
 
 // shows checks that a query of statistics returns the given rows, with columns separated by |.
