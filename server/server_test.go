@@ -42,7 +42,7 @@ type harness struct {
 	ctx       context.Context
 	server    *Server
 	address   string        // address of the gRPC listener
-	asked     *atomic.Int64 // number of requests that clients have begun
+	asked     *atomic.Int64 // number of requests that clients have begun since the server started
 	data      spannerpb.SpannerClient
 	databases databasepb.DatabaseAdminClient
 	instances instancepb.InstanceAdminClient
@@ -177,6 +177,7 @@ func (h *harness) start() {
 	grpcListener, httpListener := listen(h), listen(h)
 	h.server, err = Serve(registry, grpcListener, httpListener, h.cfg)
 	h.ok(err)
+	h.asked.Store(0)
 	h.address, h.rest = grpcListener.Addr().String(), "http://"+httpListener.Addr().String()
 	h.conn, err = grpc.NewClient(h.address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithChainUnaryInterceptor(h.countCall), grpc.WithChainStreamInterceptor(h.countStream))
