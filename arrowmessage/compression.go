@@ -10,8 +10,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// A codec is a function that decompresses a buffer into dst. The size of dst is what the message claims for the
-// result.
+// A codec decompresses a buffer into dst. The caller gives dst the size that the message claims for the result.
 type codec func(dst, compressed []byte) error
 
 // codecs maps the number of a compression in Arrow's metadata to the codec.
@@ -29,8 +28,8 @@ func decompressLZ4(dst, compressed []byte) error {
 	return err
 }
 
-// zstdDecoder may be used by many goroutines. It writes into the given buffer and allocates no other memory, whatever
-// window and size a frame claims.
+// Many goroutines may use zstdDecoder at once. It writes into the given buffer. A frame cannot make it allocate other
+// memory by the window and the size that the frame claims.
 var zstdDecoder = newZstdDecoder()
 
 func newZstdDecoder() *zstd.Decoder {

@@ -52,7 +52,7 @@ const (
 // mostDepth is the largest nesting depth of columns. Arrow's own readers have the same limit.
 const mostDepth = 64
 
-// A column is a field of a schema, together with what is needed to make the arrays of the column.
+// A column holds a field of a schema, and the types and dictionary from which the decoder makes the column's arrays.
 type column struct {
 	arrow.Field
 	storage  arrow.DataType // the type of its arrays: the storage type of an extension, the index type of an encoded column

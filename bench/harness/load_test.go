@@ -45,6 +45,8 @@ func begun() *report.Measure {
 	return m
 }
 
+// TestOpenLoopTooFast asks for more operations than the clients can send, and checks how many are unsent. The test runs
+// on a fake clock.
 func TestOpenLoopTooFast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &LoadGenerator{Clients: 2, Rate: 1000, Duration: 200 * time.Millisecond, Operation: func(context.Context, Call) (int, error) {

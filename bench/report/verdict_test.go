@@ -2,8 +2,8 @@ package report
 
 import "testing"
 
-// TestVerdict checks that the verdict is met only if the whole interval meets the target, and missed only if no part
-// of it does, whatever the value over all turns is.
+// TestVerdict checks that the verdict is met only if the whole interval meets the target, and missed only if no part of
+// the interval does. The value over all turns must not change the verdict.
 func TestVerdict(t *testing.T) {
 	interval := func(low, high float64) *Spread { return &Spread{Low: low, High: high, Turns: 20, Confidence: 0.96} }
 	for _, c := range []struct {

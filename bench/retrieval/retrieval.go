@@ -279,7 +279,7 @@ func (b *retrieval) flightFrom(c *flightClient, query string, n int) harness.Ope
 	}
 }
 
-// close stops what prepare has started, and removes the files that it has written.
+// close ends the connections and processes that prepare has started, and removes the files that prepare has written.
 func (b *retrieval) close() error {
 	errs := []error{b.raw.close(), b.rawCanned.close(), b.flightSQL.close(), b.flightCanned.close(), b.python.stop(), b.java.stop()}
 	for _, c := range b.connections {

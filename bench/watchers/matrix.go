@@ -62,7 +62,8 @@ func publishedFor(l Load, way Watching) *Published {
 	return nil
 }
 
-// loadName returns the name that the publication gives to a load or, if it has none, a name made of the load's rates.
+// loadName returns the publication's name of a load. For a load that the publication does not have, loadName makes a
+// name from the load's rates.
 func loadName(l Load) string {
 	for _, row := range publishedRows {
 		if row.transactions == l.Transactions && row.mutations == l.Mutations {

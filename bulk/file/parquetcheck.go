@@ -195,7 +195,7 @@ func (c *columnChunk) check(size int64) (int64, error) {
 	return dictionary + largest, nil
 }
 
-// page holds what the header of a page says.
+// page holds the fields of a page's header.
 type page struct {
 	kind, compressed, uncompressed int64
 	values, encoding               int64

@@ -241,8 +241,8 @@ func TestSegments(t *testing.T) {
 	}
 }
 
-// TestStrayQuotes checks that a row with malformed quotes is reported as bad and does not affect other rows, whatever
-// the number of segments is.
+// TestStrayQuotes checks that the reader reports a row with malformed quotes as bad, and reads all other rows. It reads
+// the text in different numbers of segments.
 func TestStrayQuotes(t *testing.T) {
 	var csv strings.Builder
 	var want, wantBad []string

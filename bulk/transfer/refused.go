@@ -34,8 +34,9 @@ func (c *committer) checkTable(ctx context.Context, refused error) error {
 	return nil
 }
 
-// withoutInserted returns those rows that are not in the table with the same values. The other ones were inserted by
-// an attempt without an answer. If a row in the table has the same key but other values, somebody else has written it.
+// withoutInserted returns the rows that the table does not have with the same values. An earlier attempt, which got no
+// answer, has inserted the rows that the table does have. If the table has a row with the same key but other values,
+// another program has written that row.
 func (c *committer) withoutInserted(ctx context.Context, r *rows) (*rows, error) {
 	key := make([]int, len(c.table.Key))
 	for i, name := range c.table.Key {

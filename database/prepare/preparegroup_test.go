@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 )
 
-// TestFlight sends ten requests with the same key at once. One of them must call prepare, and the others must get its
+// TestGroup sends ten requests with the same key at once. One of them must call prepare, and the others must get its
 // result.
-func TestFlight(t *testing.T) {
+func TestGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f prepareGroup
 		release := make(chan struct{})
@@ -39,9 +39,9 @@ func TestFlight(t *testing.T) {
 	})
 }
 
-// TestFlightCancelled cancels requests that wait, and then the one that prepares. Only the cancelled requests may fail;
+// TestGroupCancelled cancels requests that wait, and then the one that prepares. Only the cancelled requests may fail;
 // one of the remaining requests must prepare.
-func TestFlightCancelled(t *testing.T) {
+func TestGroupCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f prepareGroup
 		want := &Statement{}

@@ -17,7 +17,7 @@ func Walk(e Expr, f func(Expr)) {
 // nondeterministic holds the functions whose results depend on the time or on chance.
 var nondeterministic = map[string]bool{
 	"current_timestamp": true, "current_date": true, "pending_commit_timestamp": true,
-	"generate_uuid": true, "new_uuid": true, "rand": true,
+	"generate_uuid": true, "new_uuid": true,
 }
 
 // Nondeterministic reports whether an expression calls a nondeterministic function. name is the function's name.

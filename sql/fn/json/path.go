@@ -214,8 +214,8 @@ func jsonUnquote(quoted string) string {
 	return string(out)
 }
 
-// jsonRune decodes \uXXXX, or two of these escapes for a character beyond 16 bits. size is the length of what it
-// decoded in bytes.
+// jsonRune decodes the escape \uXXXX at the begin of s. A character beyond 16 bits takes two such escapes. size is the
+// number of bytes of s that jsonRune decoded.
 func jsonRune(s string) (r rune, size int) {
 	high, _ := strconv.ParseUint(s[2:6], 16, 32)
 	if high < 0xD800 || high > 0xDBFF || len(s) < 12 {
