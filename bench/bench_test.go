@@ -177,12 +177,12 @@ func checkText(t *testing.T, text string, wants ...string) {
 // TestRetrieval checks that every path reads each row once, even if the number of readers does not divide the number
 // of rows. The report must name the missing tools.
 func TestRetrieval(t *testing.T) {
-	for table, tools := range map[string]retrieval.RetrievalSettings{"customer": {Columnar: true, Python: os.Args[0], Java: os.Args[0], Jars: "some.jar"}, "orders": {}} {
+	for table, tools := range map[string]retrieval.Settings{"customer": {Columnar: true, Python: os.Args[0], Java: os.Args[0], Jars: "some.jar"}, "orders": {}} {
 		s := bench.Defaults()
 		out := new(bytes.Buffer)
 		s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out, s.Progress, s.Report = retrievedRows, 20*time.Millisecond, 1, 0, out, io.Discard, filepath.Join(t.TempDir(), "page.html")
 		tools.Table, tools.Readers = table, []int{1, 3}
-		b, err := retrieval.Retrieval(tools)
+		b, err := retrieval.New(tools)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +211,7 @@ func TestRetrieval(t *testing.T) {
 		checkText(t, out.String(), "Flight SQL, one stream / text, one thread")
 		checkPage(t, s.Report, append(missing, "Rows per second", "canned frames, hand-written decoder", "Flight SQL", "text (TBL)", "text file, SPL", "bytes as text", "PostgreSQL; --postgres DSN brings it")...)
 	}
-	if _, err := retrieval.Retrieval(retrieval.RetrievalSettings{Table: "lineitem"}); err == nil {
+	if _, err := retrieval.New(retrieval.Settings{Table: "lineitem"}); err == nil {
 		t.Error("a table that the study does not have is taken")
 	}
 }
@@ -296,7 +296,7 @@ func ownFiles(t *testing.T) own.Files {
 
 func TestOwn(t *testing.T) {
 	s, out := small(t)
-	workload, err := own.Own(ownFiles(t))
+	workload, err := own.New(ownFiles(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func TestOwn(t *testing.T) {
 func TestFailure(t *testing.T) {
 	s, out := small(t)
 	s.Count = 200 // operations; the sixtieth fails
-	workload, err := own.Own(own.Files{Paths: []own.File{
+	workload, err := own.New(own.Files{Paths: []own.File{
 		{Kind: own.SQLFile, Name: write(t, "good.sql", "SELECT 1")},
 		{Kind: own.SQLFile, Name: write(t, "bad.sql", "-- @n INT64 sequence 1\nSELECT DIV(1, 60 - @n)")},
 	}})
@@ -342,7 +342,7 @@ func TestFailure(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	s, out := small(t)
 	s.Rounds, s.Count = 10, 10_000
-	workload, err := own.Own(own.Files{Paths: []own.File{{Kind: own.SQLFile, Name: write(t, "one.sql", "SELECT 1")}}})
+	workload, err := own.New(own.Files{Paths: []own.File{{Kind: own.SQLFile, Name: write(t, "one.sql", "SELECT 1")}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -441,15 +441,15 @@ func TestBadFiles(t *testing.T) {
 		{own.WriteFile, "insert T A = what", "a value is"},
 		{own.WriteFile, "at_least_once", "no mutation"},
 	} {
-		_, err := own.Own(own.Files{Paths: []own.File{{Kind: c.kind, Name: write(t, "f", c.text)}}})
+		_, err := own.New(own.Files{Paths: []own.File{{Kind: c.kind, Name: write(t, "f", c.text)}}})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %q: got %v, want %q", c.kind, c.text, err, c.want)
 		}
 	}
-	if _, err := own.Own(own.Files{}); err == nil {
+	if _, err := own.New(own.Files{}); err == nil {
 		t.Error("no files are accepted")
 	}
-	if _, err := own.Own(own.Files{Paths: []own.File{{Kind: own.SQLFile, Name: "missing"}}}); err == nil {
+	if _, err := own.New(own.Files{Paths: []own.File{{Kind: own.SQLFile, Name: "missing"}}}); err == nil {
 		t.Error("a missing file is accepted")
 	}
 }
@@ -506,7 +506,7 @@ func TestStudyMode(t *testing.T) {
 func TestCount(t *testing.T) {
 	s, out := small(t)
 	s.Count, s.Clients = 40, []int{3}
-	workload, err := own.Own(own.Files{Paths: []own.File{{Kind: own.SQLFile, Name: write(t, "one.sql", "SELECT 1 UNION ALL SELECT 2")}}})
+	workload, err := own.New(own.Files{Paths: []own.File{{Kind: own.SQLFile, Name: write(t, "one.sql", "SELECT 1 UNION ALL SELECT 2")}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@
 //	  LoadGenerator    clients that repeat one operation, in a closed or an open loop
 //	  Screen           progress, while the run goes on
 //	  report.Report    the results: as text, as a page, as JSON
-//	watchers.Watch     measures package watch
-//	soak.Soak, Memory  tests under load, which compare nothing
+//	watchers.Run       measures package watch
+//	soak.Run, Memory   tests under load, which compare nothing
 //
 // This package holds what all benchmarks share: the settings, the server's endpoint and the files that a run writes.
 //

@@ -16,9 +16,9 @@ import (
 
 // smallWatch returns the settings of a very short run of the watch benchmark against a server in this process, and the
 // run's output.
-func smallWatch(t *testing.T) (watchers.WatchSettings, *strings.Builder) {
+func smallWatch(t *testing.T) (watchers.Settings, *strings.Builder) {
 	t.Helper()
-	s := watchers.WatchDefaults()
+	s := watchers.Defaults()
 	run, _ := small(t)
 	out := new(strings.Builder)
 	s.Endpoint, s.Report, s.JSON, s.Out, s.Progress = run.Endpoint, run.Report, run.JSON, out, io.Discard
@@ -27,7 +27,7 @@ func smallWatch(t *testing.T) (watchers.WatchSettings, *strings.Builder) {
 }
 
 // delivered checks that every change was delivered exactly once in a result.
-func delivered(t *testing.T, r *watchers.WatchResult) {
+func delivered(t *testing.T, r *watchers.Result) {
 	t.Helper()
 	if r.Changes == 0 || r.Delivered != r.Changes || r.Lost != 0 || r.Duplicated != 0 || r.Unwritten != 0 {
 		t.Errorf("%s, %s: of %d changes %d were delivered, %d lost, %d delivered twice, %d more delivered", r.Name, r.Setting, r.Changes, r.Delivered, r.Lost, r.Duplicated, r.Unwritten)
@@ -46,7 +46,7 @@ func TestWatch(t *testing.T) {
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
 		}
-		r, err := watchers.Watch(t.Context(), s)
+		r, err := watchers.Run(t.Context(), s)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -65,7 +65,7 @@ func TestWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r watchers.WatchReport
+	var r watchers.Report
 	if err := json.Unmarshal(figures, &r); err != nil || len(r.Results) != 1 || r.Partial != "" {
 		t.Errorf("JSON has %+v, %v", r, err)
 	}
@@ -74,14 +74,14 @@ func TestWatch(t *testing.T) {
 // TestWatchCompare checks that two sides that watch at the same time in different ways each get all changes, and that
 // the statistics keep their polls apart.
 func TestWatchCompare(t *testing.T) {
-	for _, change := range []func(*watchers.WatchSettings){
-		func(s *watchers.WatchSettings) { s.NoHint = true },
-		func(s *watchers.WatchSettings) { s.NoShards = true },
+	for _, change := range []func(*watchers.Settings){
+		func(s *watchers.Settings) { s.NoHint = true },
+		func(s *watchers.Settings) { s.NoShards = true },
 	} {
 		s, out := smallWatch(t)
-		s.Mode = watchers.WatchCompare
+		s.Mode = watchers.Compare
 		change(&s)
-		r, err := watchers.Watch(t.Context(), s)
+		r, err := watchers.Run(t.Context(), s)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -98,7 +98,7 @@ func TestWatchCompare(t *testing.T) {
 func TestWatchBacklog(t *testing.T) {
 	s, out := smallWatch(t)
 	s.Backlog, s.Limit = 3000, 100
-	r, err := watchers.Watch(t.Context(), s)
+	r, err := watchers.Run(t.Context(), s)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -116,7 +116,7 @@ func TestWatchBacklog(t *testing.T) {
 func TestWatchCreatesDatabase(t *testing.T) {
 	s, out := smallWatch(t)
 	s.Database, s.Create, s.Rows = strings.TrimSuffix(s.Database, "/d")+"/other", true, 0
-	r, err := watchers.Watch(t.Context(), s)
+	r, err := watchers.Run(t.Context(), s)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -143,7 +143,7 @@ func TestStreamWrites(t *testing.T) {
 func TestWatchEmbedded(t *testing.T) {
 	s, out := smallWatch(t)
 	s.Endpoint, s.Profile = bench.Endpoint{}, t.TempDir()
-	r, err := watchers.Watch(t.Context(), s)
+	r, err := watchers.Run(t.Context(), s)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -158,9 +158,9 @@ func TestWatchEmbedded(t *testing.T) {
 // TestWatchStream checks that watching a change stream of several partitions delivers all changes once, including
 // those of a backlog, also while another side polls.
 func TestWatchStream(t *testing.T) {
-	for _, change := range []func(*watchers.WatchSettings){
-		func(s *watchers.WatchSettings) { s.Watchers, s.Backlog = 4, 300 },
-		func(s *watchers.WatchSettings) { s.Mode = watchers.WatchCompare },
+	for _, change := range []func(*watchers.Settings){
+		func(s *watchers.Settings) { s.Watchers, s.Backlog = 4, 300 },
+		func(s *watchers.Settings) { s.Mode = watchers.Compare },
 	} {
 		s, out := smallWatch(t)
 		s.Source = watchers.Stream
@@ -168,7 +168,7 @@ func TestWatchStream(t *testing.T) {
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
 		}
-		r, err := watchers.Watch(t.Context(), s)
+		r, err := watchers.Run(t.Context(), s)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -186,7 +186,7 @@ func TestWatchDrop(t *testing.T) {
 	s, out := smallWatch(t)
 	s.Source, s.Drop = watchers.Stream, true
 	for range 2 {
-		r, err := watchers.Watch(t.Context(), s)
+		r, err := watchers.Run(t.Context(), s)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -200,7 +200,7 @@ func TestWatchReset(t *testing.T) {
 	run := func(count int, reset bool) int64 {
 		t.Helper()
 		s.Watchers, s.Reset = count, reset
-		r, err := watchers.Watch(t.Context(), s)
+		r, err := watchers.Run(t.Context(), s)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

@@ -80,7 +80,7 @@ type Path struct {
 	ClientCPU CPUMeter
 	// Codec is the format of the rows and their compression, in experiments that compare formats; otherwise it is "".
 	Codec string
-	// Copy says whether the rows of this path may come from a columnar copy (copyOn or copyOff), in experiments that
+	// Copy says whether the rows of this path may come from a columnar copy, "on" or "off", in experiments that
 	// compare the two cases; otherwise it is "".
 	Copy string
 	// Parallel is true if one operation makes several calls at the same time.

@@ -90,9 +90,9 @@ func (f File) open() (workload, error) {
 	return openWrite(f.Name)
 }
 
-// Own returns a benchmark that compares each of the user's ways with the first one. It reads the files at once, so
+// New returns a benchmark that compares each of the user's ways with the first one. It reads the files at once, so
 // that a mistake in a file is reported before a server starts.
-func Own(files Files) (harness.Benchmark, error) {
+func New(files Files) (harness.Benchmark, error) {
 	if len(files.Paths) == 0 {
 		return harness.Benchmark{}, bench.UsageErrorf("own needs at least one file: --sql, --read or --write")
 	}

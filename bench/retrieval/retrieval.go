@@ -22,9 +22,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/tpch"
 )
 
-// Retrieval returns a benchmark that reads all rows of a table from the database in every available way. For
+// New returns a benchmark that reads all rows of a table from the database in every available way. For
 // comparison, it reads the same rows from files.
-func Retrieval(s RetrievalSettings) (harness.Benchmark, error) {
+func New(s Settings) (harness.Benchmark, error) {
 	t := retrievedTables[s.Table]
 	if t == nil {
 		return harness.Benchmark{}, bench.UsageErrorf("--table must be customer or orders, not %q", s.Table)
@@ -34,7 +34,7 @@ func Retrieval(s RetrievalSettings) (harness.Benchmark, error) {
 			return harness.Benchmark{}, bench.UsageErrorf("--readers must be from 1 to %d, not %d", bench.MaxClients, n)
 		}
 	}
-	b := &retrieval{RetrievalSettings: s, table: t}
+	b := &retrieval{Settings: s, table: t}
 	return harness.Benchmark{
 		Name:  retrievalName,
 		About: "All rows of TPC-H's " + s.Table + " into memory: an operation is the whole table.",
@@ -49,8 +49,8 @@ func Retrieval(s RetrievalSettings) (harness.Benchmark, error) {
 
 const retrievalName = "retrieval"
 
-// RetrievalSettings are the settings that only Retrieval has.
-type RetrievalSettings struct {
+// Settings are the settings that only Retrieval has.
+type Settings struct {
 	Table    string // customer or orders
 	Readers  []int  // numbers of readers that share the table; the experiments run once for each
 	Columnar bool   // true if the server keeps a columnar copy of the table
@@ -64,7 +64,7 @@ type RetrievalSettings struct {
 
 // retrieval is the state of a run of Retrieval.
 type retrieval struct {
-	RetrievalSettings
+	Settings
 	table   *retrievedTable
 	rows    int64 // in the table
 	address string

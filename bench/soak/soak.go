@@ -19,8 +19,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// SoakSettings say how long Soak runs a server, and how often Soak ends and restarts it.
-type SoakSettings struct {
+// Settings say how long Soak runs a server, and how often Soak ends and restarts it.
+type Settings struct {
 	For      time.Duration
 	Life     time.Duration // how long each server process runs before Soak ends it and starts the next
 	Memory   string        // the server's --memory
@@ -43,11 +43,11 @@ const (
 	soakMore = 100
 )
 
-// Soak runs a server under mixed load while its clients stay connected. It ends and restarts the server again and
+// Run runs a server under mixed load while its clients stay connected. It ends and restarts the server again and
 // again, by kill and by SIGTERM in turn. It fails if a client gets an error that it should not get, or if a commit is
 // lost or takes effect twice. It also fails if the server's memory, goroutines or connections grow from one life to
 // the next.
-func Soak(ctx context.Context, s SoakSettings) error {
+func Run(ctx context.Context, s Settings) error {
 	if s.Life <= 0 || s.For < 3*s.Life {
 		return bench.UsageErrorf("a soak of %v has room for fewer than three lives of %v: the first is for warming up, and the others are compared", s.For, s.Life)
 	}
@@ -59,7 +59,7 @@ func Soak(ctx context.Context, s SoakSettings) error {
 		defer os.RemoveAll(dir)
 		s.Dir = dir
 	}
-	k := &soak{SoakSettings: s}
+	k := &soak{Settings: s}
 	if err := k.start(ctx); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func Soak(ctx context.Context, s SoakSettings) error {
 
 // soak is a run of Soak.
 type soak struct {
-	SoakSettings
+	Settings
 	server *harness.Process
 	load   *soakLoad
 	ended  []life

@@ -98,7 +98,7 @@ func searchRate(first float64, try func(rate float64, full bool) (held bool, err
 }
 
 // tryRate runs an experiment at rate transactions per second for the duration lasts.
-func (w *watchRun) tryRate(ctx context.Context, rate float64, lasts time.Duration) (*WatchResult, error) {
+func (w *watchRun) tryRate(ctx context.Context, rate float64, lasts time.Duration) (*Result, error) {
 	e := w.experiment(w.Watching)
 	e.load.Transactions, e.lasts, e.published = rate, lasts, nil
 	e.name = fmt.Sprintf("%.0f rows/s", e.load.asked())
@@ -145,7 +145,7 @@ func (b busy) since(before busy) *Cores {
 const busyShare = 0.9
 
 // limitText says what limited the rate: writers that sent transactions late, slow watchers, or busy cores.
-func (r *WatchResult) limitText() string {
+func (r *Result) limitText() string {
 	text := fmt.Sprintf("a watcher was reading for %.0f%% of the time", 100*min(r.Reading, 1))
 	if r.Late > r.Watching.PollInterval.Seconds()/2 || r.Unsent > 0 {
 		text = fmt.Sprintf("the writers were %.1f s late in the end: they were the limit (-u, -m), not the watchers", r.Late)

@@ -54,7 +54,7 @@ const (
 )
 
 // histograms draws a chart for each result: the histogram of the latency from commit to callback.
-func (r *WatchReport) histograms() (list []report.Chart) {
+func (r *Report) histograms() (list []report.Chart) {
 	for _, m := range r.Results {
 		if len(m.Histogram) > 0 {
 			title := fmt.Sprintf("Commit to callback: %s, %s, -w %.4g -m %d -n %d", m.Name, m.Setting, m.Load.Transactions, m.Load.Mutations, m.Watching.Watchers)
@@ -64,7 +64,7 @@ func (r *WatchReport) histograms() (list []report.Chart) {
 	return list
 }
 
-func (r *WatchResult) histogram(title string) template.HTML {
+func (r *Result) histogram(title string) template.HTML {
 	most, all := int64(0), int64(0)
 	for _, b := range r.Histogram {
 		most, all = max(most, b.Count), all+b.Count

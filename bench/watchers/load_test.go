@@ -176,38 +176,38 @@ func TestGrows(t *testing.T) {
 }
 
 func TestWatchSettings(t *testing.T) {
-	for want, change := range map[string]func(*WatchSettings){
-		"-w must be a positive number": func(s *WatchSettings) { s.Transactions = 0 },
-		"not NaN":                      func(s *WatchSettings) { s.Transactions = math.NaN() },
-		"not +Inf":                     func(s *WatchSettings) { s.Transactions = math.Inf(1) },
-		"-w 0.001 writes less than one transaction in 1": func(s *WatchSettings) { s.Transactions = 0.001 },
-		"-m must be from 1":                              func(s *WatchSettings) { s.Mutations = 0 },
-		"-u must be from 1":                              func(s *WatchSettings) { s.Updaters = 0 },
-		"-n must be at least 1":                          func(s *WatchSettings) { s.Watchers = 0 },
-		"-n must be at most 37 watchers, not 38":         func(s *WatchSettings) { s.Watchers = 38 },
-		"--disable-shard-provider goes with one watcher": func(s *WatchSettings) { s.Watchers, s.NoShards = 2, true },
-		"-p must be a positive":                          func(s *WatchSettings) { s.PollInterval = 0 },
-		"-l must be at least 1":                          func(s *WatchSettings) { s.Limit = 0 },
-		"--rows must be from 0":                          func(s *WatchSettings) { s.Rows = -1 },
-		"--backlog must be from 0":                       func(s *WatchSettings) { s.Backlog = -1 },
-		"--seconds must be positive":                     func(s *WatchSettings) { s.Each = 0 },
-		"--table needs a name":                           func(s *WatchSettings) { s.Table = "" },
-		"--source must be poll or stream":                func(s *WatchSettings) { s.Source = "queue" },
-		"do not go with --source stream":                 func(s *WatchSettings) { s.Source, s.NoHint = Stream, true },
-		"-n must be at most 100 partitions, not 101":     func(s *WatchSettings) { s.Source, s.Watchers = Stream, 101 },
-		"choose --disable-table-hint":                    func(s *WatchSettings) { s.Mode = WatchCompare },
-		"--profile is /nope: there is no such directory": func(s *WatchSettings) { s.Profile = "/nope" },
-		"--matrix polls":                                 func(s *WatchSettings) { s.Source, s.Mode = Stream, WatchMatrix },
-		"--backlog does not go with --matrix":            func(s *WatchSettings) { s.Backlog, s.Mode = 1, WatchMatrix },
-		"--endpoint needs --database":                    func(s *WatchSettings) { s.Address = "localhost:1" },
+	for want, change := range map[string]func(*Settings){
+		"-w must be a positive number": func(s *Settings) { s.Transactions = 0 },
+		"not NaN":                      func(s *Settings) { s.Transactions = math.NaN() },
+		"not +Inf":                     func(s *Settings) { s.Transactions = math.Inf(1) },
+		"-w 0.001 writes less than one transaction in 1": func(s *Settings) { s.Transactions = 0.001 },
+		"-m must be from 1":                              func(s *Settings) { s.Mutations = 0 },
+		"-u must be from 1":                              func(s *Settings) { s.Updaters = 0 },
+		"-n must be at least 1":                          func(s *Settings) { s.Watchers = 0 },
+		"-n must be at most 37 watchers, not 38":         func(s *Settings) { s.Watchers = 38 },
+		"--disable-shard-provider goes with one watcher": func(s *Settings) { s.Watchers, s.NoShards = 2, true },
+		"-p must be a positive":                          func(s *Settings) { s.PollInterval = 0 },
+		"-l must be at least 1":                          func(s *Settings) { s.Limit = 0 },
+		"--rows must be from 0":                          func(s *Settings) { s.Rows = -1 },
+		"--backlog must be from 0":                       func(s *Settings) { s.Backlog = -1 },
+		"--seconds must be positive":                     func(s *Settings) { s.Each = 0 },
+		"--table needs a name":                           func(s *Settings) { s.Table = "" },
+		"--source must be poll or stream":                func(s *Settings) { s.Source = "queue" },
+		"do not go with --source stream":                 func(s *Settings) { s.Source, s.NoHint = Stream, true },
+		"-n must be at most 100 partitions, not 101":     func(s *Settings) { s.Source, s.Watchers = Stream, 101 },
+		"choose --disable-table-hint":                    func(s *Settings) { s.Mode = Compare },
+		"--profile is /nope: there is no such directory": func(s *Settings) { s.Profile = "/nope" },
+		"--matrix polls":                                 func(s *Settings) { s.Source, s.Mode = Stream, Matrix },
+		"--backlog does not go with --matrix":            func(s *Settings) { s.Backlog, s.Mode = 1, Matrix },
+		"--endpoint needs --database":                    func(s *Settings) { s.Address = "localhost:1" },
 	} {
-		s := WatchDefaults()
+		s := Defaults()
 		change(&s)
 		if err := s.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error that says %q, got %v", want, err)
 		}
 	}
-	if err := WatchDefaults().Check(); err != nil {
+	if err := Defaults().Check(); err != nil {
 		t.Error(err)
 	}
 }
@@ -235,13 +235,13 @@ func TestBuckets(t *testing.T) {
 // TestMatrix checks the list of experiments: the fifteen rows of the published table, each with its published
 // settings, and the two bursts.
 func TestMatrix(t *testing.T) {
-	w := watchRun{WatchSettings: WatchDefaults()}
+	w := watchRun{Settings: Defaults()}
 	list := w.matrixExperiments()
 	if len(list) != 17 {
 		t.Fatalf("%d experiments", len(list))
 	}
 	for i, e := range list {
-		s := WatchDefaults()
+		s := Defaults()
 		s.Load, s.Watching = e.load, e.ways[0]
 		if err := s.Check(); err != nil {
 			t.Errorf("%s, %s: %v", e.name, e.ways[0].text(), err)
@@ -257,15 +257,15 @@ func TestMatrix(t *testing.T) {
 
 // TestCapacityTarget checks that the highest rate held is compared with the target.
 func TestCapacityTarget(t *testing.T) {
-	s := WatchDefaults()
-	s.Mode = WatchCapacity
+	s := Defaults()
+	s.Mode = Capacity
 	for _, c := range []struct {
 		held []bool
 		want string
 	}{{[]bool{false, false}, ""}, {[]bool{true, false}, "met 50000 rows/s"}, {[]bool{true, true}, "met 60000 rows/s"}} {
-		r := WatchReport{Settings: s}
+		r := Report{Settings: s}
 		for i, held := range c.held {
-			r.Results = append(r.Results, &WatchResult{Watching: s.Watching, Seconds: 10, Changes: 500_000 + int64(i)*100_000, Held: held})
+			r.Results = append(r.Results, &Result{Watching: s.Watching, Seconds: 10, Changes: 500_000 + int64(i)*100_000, Held: held})
 		}
 		r.complete()
 		got := ""
@@ -315,7 +315,7 @@ func TestSearchRate(t *testing.T) {
 // TestLimitText checks that the text names what limited a rate.
 func TestLimitText(t *testing.T) {
 	cores := float64(runtime.NumCPU())
-	for want, r := range map[string]WatchResult{
+	for want, r := range map[string]Result{
 		"a watcher was reading for 50% of the time":                       {Reading: 0.5},
 		"the writers were 3.0 s late in the end: they were the limit":     {Late: 3, Reading: 0.5},
 		"the server had 0.10 and this program, which writes and watches,": {Cores: &Cores{0.1, 0.2}},

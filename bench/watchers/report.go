@@ -10,17 +10,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// WatchReport holds all results of a run of Watch. --json writes it.
-type WatchReport struct {
+// Report holds all results of a run of Watch. --json writes it.
+type Report struct {
 	report.Heading
-	Settings WatchSettings  `json:"settings"`
-	Study    report.Study   `json:"study"`
-	Results  []*WatchResult `json:"results"`
-	Figures  []WatchFigure  `json:"figures"`
+	Settings Settings     `json:"settings"`
+	Study    report.Study `json:"study"`
+	Results  []*Result    `json:"results"`
+	Figures  []Figure     `json:"figures"`
 }
 
-// WatchFigure is a quantity with a target, and the value that this run has measured.
-type WatchFigure struct {
+// Figure is a quantity with a target, and the value that this run has measured.
+type Figure struct {
 	Name    string  `json:"name"`
 	Ours    float64 `json:"ours"`
 	Unit    string  `json:"unit,omitempty"`
@@ -32,12 +32,12 @@ type WatchFigure struct {
 	Spread *report.Spread `json:"spread,omitempty"`
 }
 
-func newWatchReport(began time.Time, s WatchSettings, t *harness.Target) *WatchReport {
-	return &WatchReport{Heading: report.NewHeading(began, t.Description, t.DatabaseName), Settings: s, Study: studyOfWatching}
+func newWatchReport(began time.Time, s Settings, t *harness.Target) *Report {
+	return &Report{Heading: report.NewHeading(began, t.Description, t.DatabaseName), Settings: s, Study: studyOfWatching}
 }
 
 // complete computes the figures that have targets.
-func (r *WatchReport) complete() {
+func (r *Report) complete() {
 	r.Ended = time.Now().UTC()
 	var lost, duplicated int64
 	for _, result := range r.Results {
@@ -45,23 +45,23 @@ func (r *WatchReport) complete() {
 		lost, duplicated = lost+result.Lost, duplicated+result.Duplicated
 	}
 	r.Figures = append(r.Figures, counted("changes lost", lost), counted("changes delivered twice", duplicated))
-	if best := r.mostHeld(); r.Settings.Mode == WatchCapacity && best != nil {
-		r.Figures = append(r.Figures, WatchFigure{Name: "most rows held", Ours: best.perSecond(), Spread: r.bracket(best), Unit: "rows/s", Target: targetCapacity, AtLeast: true})
+	if best := r.mostHeld(); r.Settings.Mode == Capacity && best != nil {
+		r.Figures = append(r.Figures, Figure{Name: "most rows held", Ours: best.perSecond(), Spread: r.bracket(best), Unit: "rows/s", Target: targetCapacity, AtLeast: true})
 	}
-	if r.Settings.Mode == WatchCompare && len(r.Results) == 2 {
+	if r.Settings.Mode == Compare && len(r.Results) == 2 {
 		r.Figures = append(r.Figures, compareWays(r.Results[0], r.Results[1])...)
 	}
 }
 
 // counted returns a figure for a number of changes, whose target is 0. A count has no noise, so its interval is the
 // value.
-func counted(name string, n int64) WatchFigure {
-	return WatchFigure{Name: name, Ours: float64(n), Spread: report.Exactly(float64(n))}
+func counted(name string, n int64) Figure {
+	return Figure{Name: name, Ours: float64(n), Spread: report.Exactly(float64(n))}
 }
 
 // mostHeld returns the result with the highest rate, in rows per second, that one watcher has held in the recommended
 // way; nil if there is none.
-func (r *WatchReport) mostHeld() (best *WatchResult) {
+func (r *Report) mostHeld() (best *Result) {
 	for _, m := range r.Results {
 		if m.Held && m.Watching.Watchers == 1 && m.Watching.recommended() && (best == nil || m.perSecond() > best.perSecond()) {
 			best = m
@@ -72,7 +72,7 @@ func (r *WatchReport) mostHeld() (best *WatchResult) {
 
 // bracket returns the interval in which the highest possible rate lies: from the highest rate that was held to the
 // lowest one that was not held.
-func (r *WatchReport) bracket(best *WatchResult) *report.Spread {
+func (r *Report) bracket(best *Result) *report.Spread {
 	s := report.Exactly(best.perSecond())
 	for _, m := range r.Results {
 		if !m.Held && m.perSecond() > s.Low && (s.High == s.Low || m.perSecond() < s.High) {
@@ -82,23 +82,23 @@ func (r *WatchReport) bracket(best *WatchResult) *report.Spread {
 	return s
 }
 
-func (r *WatchReport) WriteJSON(w io.Writer) error {
+func (r *Report) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(r)
 }
 
-func (f WatchFigure) verdict() string { return report.Judge(f.Spread, f.Target, f.AtLeast) }
+func (f Figure) verdict() string { return report.Judge(f.Spread, f.Target, f.AtLeast) }
 
 // spreadText formats our value, with its interval if there is one.
-func (f WatchFigure) spreadText() string {
+func (f Figure) spreadText() string {
 	if f.Spread == nil || f.Spread.Turns < 2 {
 		return f.text(f.Ours)
 	}
 	return fmt.Sprintf("%s [%.3g, %.3g]", f.text(f.Spread.Median), f.Spread.Low, f.Spread.High)
 }
 
-func (f WatchFigure) text(v float64) string {
+func (f Figure) text(v float64) string {
 	text := fmt.Sprintf("%.3g", v)
 	if v >= 100 {
 		text = fmt.Sprintf("%.0f", v)
@@ -109,7 +109,7 @@ func (f WatchFigure) text(v float64) string {
 	return text
 }
 
-func (f WatchFigure) targetText() string {
+func (f Figure) targetText() string {
 	if f.AtLeast {
 		return "≥ " + f.text(f.Target)
 	}
@@ -138,9 +138,9 @@ const latencyBeyondPoll = 0.1
 const streamReaders = 16
 
 // targets returns those figures of one result that have targets.
-func (r *WatchResult) targets(s WatchSettings) (list []WatchFigure) {
+func (r *Result) targets(s Settings) (list []Figure) {
 	name := fmt.Sprintf("%s, %s, %s: ", r.Name, r.Setting, report.Plural(r.Watching.Watchers, "watcher"))
-	add := func(f WatchFigure) {
+	add := func(f Figure) {
 		f.Name = name + f.Name
 		list = append(list, f)
 	}
@@ -154,34 +154,34 @@ func (r *WatchResult) targets(s WatchSettings) (list []WatchFigure) {
 		if streams {
 			target = targetStream
 		}
-		add(WatchFigure{Name: "p99 from commit to callback", Ours: float64(r.FromCommit.P99) / 1e6, Spread: r.Tail, Unit: "s", Target: target, Published: published.Latency})
+		add(Figure{Name: "p99 from commit to callback", Ours: float64(r.FromCommit.P99) / 1e6, Spread: r.Tail, Unit: "s", Target: target, Published: published.Latency})
 	}
 	if r.Backlog == 0 && r.Polls != nil && r.Published != nil {
 		target := published.Poll
 		if published.Load == "very high" && r.Watching.Watchers == 1 {
 			target = targetPoll
 		}
-		add(WatchFigure{Name: "CPU of a poll", Ours: r.Polls.CPU, Spread: r.Polls.overMinutes(func(m PollMinute) float64 { return m.CPU }), Unit: "s", Target: target,
+		add(Figure{Name: "CPU of a poll", Ours: r.Polls.CPU, Spread: r.Polls.overMinutes(func(m PollMinute) float64 { return m.CPU }), Unit: "s", Target: target,
 			Published: fmt.Sprintf("%.3g s", published.Poll)})
 	}
 	if r.Backlog >= leastBacklog && r.Watching.Watchers == 1 && r.Watching.recommended() {
-		add(WatchFigure{Name: "catching up", Ours: r.CatchUp.PerSecond(), Spread: r.CatchUp.Pace, Unit: "changes/s", Target: targetCatchUp, AtLeast: true})
+		add(Figure{Name: "catching up", Ours: r.CatchUp.PerSecond(), Spread: r.CatchUp.Pace, Unit: "changes/s", Target: targetCatchUp, AtLeast: true})
 		if r.Polls != nil {
 			ours := r.Polls.IndexRows()
-			add(WatchFigure{Name: "index rows read / rows returned", Ours: ours, Spread: report.Exactly(ours), Target: targetIndex})
+			add(Figure{Name: "index rows read / rows returned", Ours: ours, Spread: report.Exactly(ours), Target: targetIndex})
 		}
 	}
 	if r.Backlog > 0 && streams && r.Watching.Watchers == streamReaders {
-		add(WatchFigure{Name: "records read", Ours: float64(r.CatchUp.Reads) / max(r.CatchUp.Seconds, 1e-9), Spread: r.CatchUp.ReadPace, Unit: "records/s", Target: targetRecords, AtLeast: true})
+		add(Figure{Name: "records read", Ours: float64(r.CatchUp.Reads) / max(r.CatchUp.Seconds, 1e-9), Spread: r.CatchUp.ReadPace, Unit: "records/s", Target: targetRecords, AtLeast: true})
 	}
 	return list
 }
 
 // perSecond returns the number of rows that the load wrote per second.
-func (r *WatchResult) perSecond() float64 { return float64(r.Changes) / r.Seconds }
+func (r *Result) perSecond() float64 { return float64(r.Changes) / r.Seconds }
 
 // compareWays returns figures that compare the polls of one way of watching with those of the recommended way.
-func compareWays(way, best *WatchResult) (list []WatchFigure) {
+func compareWays(way, best *Result) (list []Figure) {
 	a, b := way.Polls, best.Polls
 	if a == nil || b == nil || way.Watching.recommended() {
 		return nil
@@ -210,7 +210,7 @@ func compareWays(way, best *WatchResult) (list []WatchFigure) {
 				ratios = append(ratios, of.minute(a.Minutes[i])/right)
 			}
 		}
-		list = append(list, WatchFigure{Name: way.Setting + " / recommended: " + of.what, Ours: of.left / of.right, Spread: report.SpreadOf(ratios), Unit: "×", Target: target})
+		list = append(list, Figure{Name: way.Setting + " / recommended: " + of.what, Ours: of.left / of.right, Spread: report.SpreadOf(ratios), Unit: "×", Target: target})
 	}
 	return list
 }

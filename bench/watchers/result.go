@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// WatchResult holds the results of one side in one experiment.
-type WatchResult struct {
+// Result holds the results of one side in one experiment.
+type Result struct {
 	Name      string     `json:"name"`    // name of the load
 	Setting   string     `json:"setting"` // how the way of watching differs from the recommended one
 	Load      Load       `json:"load"`
@@ -84,7 +84,7 @@ func (c CatchUp) PerSecond() float64 {
 const unsentShare = 0.01
 
 // fill copies the results of a side into r.
-func (r *WatchResult) fill(e watchExperiment, write *writer, s *side) {
+func (r *Result) fill(e watchExperiment, write *writer, s *side) {
 	now := s.standing(time.Now())
 	r.Seconds, r.Transactions, r.Changes, r.Unsent = e.lasts.Seconds(), now.transactions, now.committed, write.unsent
 	r.Delivered, r.Lost, r.Duplicated, r.Unwritten = now.delivered, s.lost(), s.duplicated, s.unwritten
@@ -105,7 +105,7 @@ func (r *WatchResult) fill(e watchExperiment, write *writer, s *side) {
 }
 
 // heldText says whether the watchers held the load.
-func (r *WatchResult) heldText() string {
+func (r *Result) heldText() string {
 	switch {
 	case r.Held:
 		return "held"

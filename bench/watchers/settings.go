@@ -13,16 +13,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// WatchSettings say what the benchmark writes, how it watches the changes, and what it compares. The flags have the
+// Settings say what the benchmark writes, how it watches the changes, and what it compares. The flags have the
 // names that the benchmark application of Google's Spanner Change Watcher uses.
-type WatchSettings struct {
+type Settings struct {
 	Load
 	Watching
 	Table string        `json:"table"`
 	Index string        `json:"index"`   // "" for none
 	Rows  int           `json:"rows"`    // in the table before the load
 	Each  time.Duration `json:"each_ns"` // duration of the load of one run
-	Mode  WatchMode     `json:"mode"`
+	Mode  Mode          `json:"mode"`
 	// Backlog is the number of changes that are written before the watchers of a run start.
 	Backlog int  `json:"backlog,omitempty"`
 	Drop    bool `json:"-"` // true to drop the table first if it exists
@@ -70,15 +70,15 @@ const (
 	Stream Source = "stream" // a change stream, created if it is missing; Watchers is the number of its partitions
 )
 
-// WatchMode is the purpose of a run.
-type WatchMode string
+// Mode is the purpose of a run.
+type Mode string
 
 // The modes.
 const (
-	WatchOne      WatchMode = "one"      // one setting
-	WatchCompare  WatchMode = "compare"  // the way in the settings and the recommended one, at the same time
-	WatchMatrix   WatchMode = "matrix"   // the settings of the published table, one after the other
-	WatchCapacity WatchMode = "capacity" // searches for the most rows per second that the watchers hold
+	One      Mode = "one"      // one setting
+	Compare  Mode = "compare"  // the way in the settings and the recommended one, at the same time
+	Matrix   Mode = "matrix"   // the settings of the published table, one after the other
+	Capacity Mode = "capacity" // searches for the most rows per second that the watchers hold
 )
 
 const (
@@ -93,20 +93,20 @@ const (
 	maxUpdaters = 10_000
 )
 
-// WatchDefaults returns the default settings of the Java application. Where the application has none, it returns
+// Defaults returns the default settings of the Java application. Where the application has none, it returns
 // values of our own.
-func WatchDefaults() WatchSettings {
-	return WatchSettings{
+func Defaults() Settings {
+	return Settings{
 		Load:     Load{Transactions: 1, Mutations: 5, Updaters: 32, Seed: 1},
 		Watching: Watching{Source: Poll, Watchers: 1, PollInterval: time.Second, Limit: 10_000},
-		Table:    defaultWatchTable, Index: defaultWatchIndex, Rows: 1_000_000, Each: time.Minute, Mode: WatchOne,
+		Table:    defaultWatchTable, Index: defaultWatchIndex, Rows: 1_000_000, Each: time.Minute, Mode: One,
 		StatisticsWait: 75 * time.Second,
 		Outputs:        bench.Outputs{Out: os.Stdout, Progress: os.Stderr},
 	}
 }
 
 // Check returns an error if the settings are not valid.
-func (s WatchSettings) Check() error {
+func (s Settings) Check() error {
 	switch {
 	case s.Table == "":
 		return errors.New("--table needs a name")
@@ -118,11 +118,11 @@ func (s WatchSettings) Check() error {
 		return errors.New("--seconds must be positive")
 	case s.Profile != "" && s.Database != "":
 		return errors.New("--profile is for the embedded server and does not go with --database")
-	case s.Mode == WatchCompare && s.recommended():
+	case s.Mode == Compare && s.recommended():
 		return errors.New("--compare sets a way of watching beside the recommended one, and this is the recommended one: choose --disable-table-hint, --disable-shard-provider, --prune or --source stream")
-	case s.Mode == WatchMatrix && s.Source != Poll:
+	case s.Mode == Matrix && s.Source != Poll:
 		return errors.New("--matrix polls, as the published table does, and does not go with --source stream")
-	case s.Mode != WatchOne && s.Backlog > 0:
+	case s.Mode != One && s.Backlog > 0:
 		return fmt.Errorf("--backlog does not go with --%s", s.Mode)
 	}
 	if info, err := os.Stat(s.Profile); s.Profile != "" && (err != nil || !info.IsDir()) {
@@ -173,8 +173,8 @@ func (w Watching) check() error {
 }
 
 // writes returns an error if a load would have less than one transaction on average.
-func (s WatchSettings) writes() error {
-	if s.Mode != WatchMatrix && s.Transactions*s.Each.Seconds() < 1 {
+func (s Settings) writes() error {
+	if s.Mode != Matrix && s.Transactions*s.Each.Seconds() < 1 {
 		return fmt.Errorf("-w %g writes less than one transaction in %v: nothing would be measured", s.Transactions, s.Each)
 	}
 	return nil

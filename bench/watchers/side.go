@@ -21,7 +21,7 @@ type side struct {
 	// repository keeps the checkpoints. It is the Java library's table in the database, or in memory if another side
 	// uses that table.
 	repository watch.Repository
-	result     *WatchResult
+	result     *Result
 
 	samples  []sample
 	started  time.Time
@@ -42,7 +42,7 @@ type sample struct {
 // side creates a side of an experiment. Its result will be number n in the report.
 func (w *watchRun) side(e watchExperiment, way Watching, n int, d *deliveries) *side {
 	s := &side{Watching: way, deliveries: d, tag: harness.Tag("bench_watch", strconv.FormatInt(w.began.Unix(), 36), fmt.Sprint(n))}
-	s.result = &WatchResult{Name: e.name, Load: e.load, Watching: way, Setting: way.text(), Backlog: e.backlog, tag: s.tag}
+	s.result = &Result{Name: e.name, Load: e.load, Watching: way, Setting: way.text(), Backlog: e.backlog, tag: s.tag}
 	s.repository = watch.NewMemory()
 	if n == len(w.report.Results) {
 		s.repository = &watch.SpannerTable{Client: w.target.Client, ClientOptions: harness.PlainTextOptions(w.target.Address)}

@@ -14,7 +14,7 @@ import (
 const watchAbout = "Changes are written in an open loop and watched at the same time. Latencies are from the commit, and from when the transaction was due, to the callback. Each row has a key of its own, so that a change which is lost or delivered twice is counted exactly."
 
 // Text writes the result as text for a terminal. The page and the JSON have the details.
-func (r *WatchReport) Text(w io.Writer) error {
+func (r *Report) Text(w io.Writer) error {
 	t, s := new(report.Summary), r.Settings
 	r.Opening(t, "crowfoot bench watch", fmt.Sprintf("%s, %s of at least %d rows, %v each, seed %d, %s", r.Began.Format(time.RFC3339), s.Table, s.Rows, s.Each, s.Seed, s.Load.paceText()))
 	t.Blank()
@@ -41,7 +41,7 @@ func (r *WatchReport) Text(w io.Writer) error {
 }
 
 // Headlines returns at most one sentence, which compares the study's result with ours.
-func (r *WatchReport) Headlines() (list []string) {
+func (r *Report) Headlines() (list []string) {
 	for _, m := range r.Results {
 		if m.Published == nil || m.Polls == nil {
 			continue
@@ -60,7 +60,7 @@ func (l Load) paceText() string {
 }
 
 // grids returns the tables of the report that are not empty.
-func (r *WatchReport) grids() (list []report.Grid) {
+func (r *Report) grids() (list []report.Grid) {
 	for _, g := range []report.Grid{r.deliveryGrid(), r.latencyGrid(), r.pollGrid(), r.catchUpGrid(), r.figureGrid()} {
 		if len(g.Lines) > 1 {
 			list = append(list, g)
@@ -70,7 +70,7 @@ func (r *WatchReport) grids() (list []report.Grid) {
 }
 
 // setting returns the cells that show the settings of a result in a table.
-func (r *WatchResult) setting() []string {
+func (r *Result) setting() []string {
 	return []string{r.Name, r.Setting, fmt.Sprintf("%.4g", r.Load.Transactions), fmt.Sprint(r.Load.Mutations), fmt.Sprint(r.Watching.Watchers),
 		r.Watching.PollInterval.String(), fmt.Sprint(r.Watching.Limit)}
 }
@@ -80,7 +80,7 @@ func settingHead(more ...string) []string {
 	return append([]string{"load", "setting", "-w", "-m", "-n", "-p", "-l"}, more...)
 }
 
-func (r *WatchReport) deliveryGrid() report.Grid {
+func (r *Report) deliveryGrid() report.Grid {
 	g := report.Grid{
 		Title: "Delivery",
 		Note:  "The lag is since the oldest undelivered change was due, in seconds, when the load was over.",
@@ -94,7 +94,7 @@ func (r *WatchReport) deliveryGrid() report.Grid {
 	return g
 }
 
-func (r *WatchReport) latencyGrid() report.Grid {
+func (r *Report) latencyGrid() report.Grid {
 	g := report.Grid{
 		Title: "Latency",
 		Note:  "In seconds, from the commit, and from when the transaction was due, to the callback. The published one is what the study says of the time from commit to callback.",
@@ -117,7 +117,7 @@ func (r *WatchReport) latencyGrid() report.Grid {
 	return g
 }
 
-func (r *WatchReport) pollGrid() report.Grid {
+func (r *Report) pollGrid() report.Grid {
 	g := report.Grid{
 		Title: "Polls, by SPANNER_SYS.QUERY_STATS_TOP_MINUTE",
 		Note: "The average poll is its CPU time in seconds, and CPU that of all polls as a share of one core, as the Java application works them out. " +
@@ -141,7 +141,7 @@ func (r *WatchReport) pollGrid() report.Grid {
 
 // forgiven returns a note if polls without a hint or a shard provider are fast here, which they would not be on Cloud
 // Spanner; otherwise "".
-func (r *WatchReport) forgiven() string {
+func (r *Report) forgiven() string {
 	for _, m := range r.Results {
 		if m.Watching.NoHint || m.Watching.NoShards {
 			return " Crowfoot chooses the index without the table hint, and finds the shards that there are without a shard provider, by a skip scan. Cloud Spanner does " +
@@ -151,7 +151,7 @@ func (r *WatchReport) forgiven() string {
 	return ""
 }
 
-func (r *WatchReport) catchUpGrid() report.Grid {
+func (r *Report) catchUpGrid() report.Grid {
 	g := report.Grid{
 		Title: "Catching up",
 		Note:  "Until the oldest undelivered change is as young as the poll interval allows. Reads are queries, or records of a change stream.",
@@ -173,7 +173,7 @@ func (r *WatchReport) catchUpGrid() report.Grid {
 	return g
 }
 
-func (r *WatchReport) figureGrid() report.Grid {
+func (r *Report) figureGrid() report.Grid {
 	g := report.Grid{
 		Title: "Targets",
 		Note: "Brackets hold the median over parts of the run with 95%: ten parts of a load, the minutes of the server's statistics, or the most that was held and the least that was not. " +
@@ -196,9 +196,9 @@ var watchPageText string
 var watchPageTemplate = template.Must(template.Must(report.PageTemplate.Clone()).New("watch").Parse(watchPageText))
 
 // WritePage writes one self-contained HTML page.
-func (r *WatchReport) WritePage(w io.Writer) error {
+func (r *Report) WritePage(w io.Writer) error {
 	return watchPageTemplate.Execute(w, struct {
-		*WatchReport
+		*Report
 		About string
 		Took  string
 		Tiles []report.Tile
@@ -208,7 +208,7 @@ func (r *WatchReport) WritePage(w io.Writer) error {
 }
 
 // tiles returns a tile for each figure.
-func (r *WatchReport) tiles() (list []report.Tile) {
+func (r *Report) tiles() (list []report.Tile) {
 	for _, f := range r.Figures {
 		list = append(list, report.Tile{Value: f.text(f.Ours), Name: f.Name, Beside: f.beside(), Verdict: f.verdict()})
 	}
@@ -216,7 +216,7 @@ func (r *WatchReport) tiles() (list []report.Tile) {
 }
 
 // beside returns the text that stands below the figure in a tile.
-func (f WatchFigure) beside() string {
+func (f Figure) beside() string {
 	text := "target " + f.targetText()
 	if f.Published != "" {
 		text = "published " + f.Published + ", " + text

@@ -23,9 +23,9 @@ import (
 
 // watchRun is the state of a run of Watch.
 type watchRun struct {
-	WatchSettings
+	Settings
 	target *harness.Target
-	report *WatchReport
+	report *Report
 	screen *harness.Screen
 	began  time.Time
 	// ahead is how far the server's clock is ahead of this program's.
@@ -39,13 +39,13 @@ type watchRun struct {
 // Watch writes changes and watches them. It reports when each change was delivered, and whether any was lost or
 // delivered twice. The settings must have passed Check. If the run fails, Watch still reports the measurements made so
 // far.
-func Watch(ctx context.Context, s WatchSettings) (results *WatchReport, err error) {
+func Run(ctx context.Context, s Settings) (results *Report, err error) {
 	files, err := s.Outputs.Create()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, files.Close()) }()
-	w := &watchRun{WatchSettings: s, began: time.Now(), screen: harness.NewScreen(s.Progress)}
+	w := &watchRun{Settings: s, began: time.Now(), screen: harness.NewScreen(s.Progress)}
 	w.screen.Note("starting")
 	if w.target, err = w.open(ctx); err != nil {
 		return nil, harness.OrInterrupted(ctx, err)
@@ -81,11 +81,11 @@ func (w *watchRun) measure(ctx context.Context) (err error) {
 		return err
 	}
 	switch w.Mode {
-	case WatchMatrix:
+	case Matrix:
 		err = w.matrix(ctx)
-	case WatchCapacity:
+	case Capacity:
 		err = w.capacity(ctx)
-	case WatchCompare:
+	case Compare:
 		best := w.Watching
 		best.Source, best.NoHint, best.NoShards, best.Prune = Poll, false, false, 0
 		if w.Source == Stream {
@@ -134,12 +134,12 @@ func (w *watchRun) experiment(ways ...Watching) watchExperiment {
 }
 
 // one runs an experiment and adds its results to the report.
-func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*WatchResult, error) {
+func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*Result, error) {
 	made := &changes{first: w.next}
 	write := &writer{Load: e.load, client: w.target.Client, table: w.Table, changes: made}
 	// In the matrix, settings with the same division of the shards would continue from each other's checkpoints,
 	// although other loads have run in between. So the checkpoints are deleted.
-	if w.Reset || w.Mode == WatchMatrix {
+	if w.Reset || w.Mode == Matrix {
 		if err := w.forget(ctx); err != nil {
 			return nil, err
 		}
@@ -165,7 +165,7 @@ func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*WatchResult, 
 	}
 	err = w.together(ctx, e, write, sides, start)
 	w.next = made.first + int64(len(made.list))
-	var results []*WatchResult
+	var results []*Result
 	for _, s := range sides {
 		s.result.fill(e, write, s)
 		if err != nil { // the run ended early and did not wait for the missing changes

@@ -43,12 +43,12 @@ func TestJavaNames(t *testing.T) {
 			t.Errorf("-%s is %v, want %s", letter, f, want)
 		}
 	}
-	s := watchers.WatchSettings{Endpoint: bench.Endpoint{Database: "d"}}
+	s := watchers.Settings{Endpoint: bench.Endpoint{Database: "d"}}
 	if err := findDatabase(&s, "i"); err != nil || s.Database != "projects/p/instances/i/databases/d" || !s.Create {
 		t.Errorf("the database is %q, %v", s.Database, err)
 	}
 	for instance, database := range map[string]string{"i": "", "j": "projects/p/instances/i/databases/d"} {
-		s := watchers.WatchSettings{Endpoint: bench.Endpoint{Database: database}}
+		s := watchers.Settings{Endpoint: bench.Endpoint{Database: database}}
 		if err := findDatabase(&s, instance); err == nil {
 			t.Errorf("-i %s -d %q is %q", instance, database, s.Database)
 		}

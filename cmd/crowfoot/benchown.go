@@ -24,7 +24,7 @@ func newBenchOwn() *cobra.Command {
 		if f := c.Flags().Lookup("rows"); originOf(f) == byFlag && files.Load == "" {
 			return nil, usageErrorf("--rows has no effect without --load: so often the mutations of that file are made")
 		}
-		b, err := own.Own(files)
+		b, err := own.New(files)
 		return []harness.Benchmark{b}, err
 	})
 }

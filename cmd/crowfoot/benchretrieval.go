@@ -21,7 +21,7 @@ const (
 func newBenchRetrieval() *cobra.Command {
 	s := bench.Defaults()
 	s.Rows, s.Each, s.Rounds, s.StatisticsWait = retrievalRows, retrievalTime, retrievalRounds, 0
-	r := retrieval.RetrievalSettings{Table: "customer", Readers: []int{1, 2, 4}, Columnar: true}
+	r := retrieval.Settings{Table: "customer", Readers: []int{1, 2, 4}, Columnar: true}
 	c := &cobra.Command{
 		Use:   "retrieval",
 		Short: "All rows of a table into memory, by each way out of the database",
@@ -45,7 +45,7 @@ says what is missing.`,
 		if s.RTT > 0 {
 			return nil, usageErrorf("--rtt does not go with retrieval, whose clients connect by themselves")
 		}
-		b, err := retrieval.Retrieval(r)
+		b, err := retrieval.New(r)
 		return []harness.Benchmark{b}, err
 	})
 }

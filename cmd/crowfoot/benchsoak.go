@@ -14,7 +14,7 @@ import (
 // newBenchSoak returns the command "bench soak", a test that takes an hour. It compares Crowfoot with no other
 // database: its exit status says whether the server broke a rule.
 func newBenchSoak() *cobra.Command {
-	s := soak.SoakSettings{Out: os.Stdout, Progress: os.Stderr}
+	s := soak.Settings{Out: os.Stdout, Progress: os.Stderr}
 	c := &cobra.Command{
 		Use:   "soak [flags]",
 		Short: "Run a server for an hour under mixed load, with restarts",
@@ -27,7 +27,7 @@ connections grow from one life of the server to the next.`,
 		Args:                  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			forgetVariables(newStart().Flags())
-			return soak.Soak(c.Context(), s)
+			return soak.Run(c.Context(), s)
 		},
 	}
 	flags := c.Flags()

@@ -19,7 +19,7 @@ import (
 )
 
 func newBenchWatch() *cobra.Command {
-	s := watchers.WatchDefaults()
+	s := watchers.Defaults()
 	var instance string
 	var modes watchModes
 	c := &cobra.Command{
@@ -59,7 +59,7 @@ written like 1.5s or, as in ISO 8601, PT1.5S.`,
 		if err != nil {
 			return usageErrorf("%w", err)
 		}
-		_, err = watchers.Watch(c.Context(), s)
+		_, err = watchers.Run(c.Context(), s)
 		return err
 	}
 	return c
@@ -67,7 +67,7 @@ written like 1.5s or, as in ISO 8601, PT1.5S.`,
 
 // watchFlags registers the flags that Google's Java application for this benchmark has, with its one-letter names, and
 // the flags that select the server.
-func watchFlags(flags *pflag.FlagSet, s *watchers.WatchSettings, instance *string) {
+func watchFlags(flags *pflag.FlagSet, s *watchers.Settings, instance *string) {
 	flags.Float64VarP(&s.Transactions, "write-transactions-per-second", "w", s.Transactions, "transactions per second, on average")
 	flags.IntVarP(&s.Mutations, "mutations-per-transaction", "m", s.Mutations, "rows of a transaction, on average; each has from 1 to twice as many")
 	flags.IntVarP(&s.Updaters, "update-parallelism", "u", s.Updaters, "transactions at once, at most")
@@ -103,13 +103,13 @@ func (m *watchModes) flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&m.capacity, "capacity", false, "look for the most rows per second that the watchers hold")
 }
 
-func (m *watchModes) chosen() (mode watchers.WatchMode, err error) {
-	mode = watchers.WatchOne
+func (m *watchModes) chosen() (mode watchers.Mode, err error) {
+	mode = watchers.One
 	for _, of := range []struct {
 		chosen bool
-		mode   watchers.WatchMode
-	}{{m.compare, watchers.WatchCompare}, {m.matrix, watchers.WatchMatrix}, {m.capacity, watchers.WatchCapacity}} {
-		if of.chosen && mode != watchers.WatchOne {
+		mode   watchers.Mode
+	}{{m.compare, watchers.Compare}, {m.matrix, watchers.Matrix}, {m.capacity, watchers.Capacity}} {
+		if of.chosen && mode != watchers.One {
 			return "", fmt.Errorf("--%s does not go with --%s", mode, of.mode)
 		}
 		if of.chosen {
@@ -122,7 +122,7 @@ func (m *watchModes) chosen() (mode watchers.WatchMode, err error) {
 // findDatabase completes the name of the database. The Java application takes the last part of that name and the
 // instance from two flags, and the project from the environment. If the user has named a database, findDatabase lets
 // the benchmark create the database if it does not exist.
-func findDatabase(s *watchers.WatchSettings, instance string) error {
+func findDatabase(s *watchers.Settings, instance string) error {
 	s.Create = s.Database != ""
 	switch project := os.Getenv("GOOGLE_CLOUD_PROJECT"); {
 	case instance == "":
