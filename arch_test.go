@@ -41,6 +41,65 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// TestDownward checks that a package imports only packages of its own layer or of a lower one. The tree at the top of
+// ARCHITECTURE.md has the layers. Packages that are not in the tree may import any package.
+func TestDownward(t *testing.T) {
+	layers := layersOf(t)
+	for dir, files := range packages(t) {
+		layer, ok := layers[dir]
+		if !ok {
+			continue
+		}
+		for _, p := range realImports(files) {
+			if below, ok := layers[p]; ok && below < layer {
+				t.Errorf("%s imports %s, which stands in a higher layer", dir, p)
+			}
+		}
+	}
+}
+
+var pathWord = regexp.MustCompile("[a-z]+(?:/[a-z]+)+")
+
+// layersOf returns the layer of each package in the tree of ARCHITECTURE.md. The highest layer has the number 0. A
+// line that consists of a bar, without a package, begins the next layer.
+func layersOf(t *testing.T) map[string]int {
+	t.Helper()
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tree, _ := strings.Cut(string(text), "from top to bottom")
+	tree, _, _ = strings.Cut(tree, "**Beside the path.**")
+	layers, layer := map[string]int{}, 0
+	for line := range strings.Lines(tree) {
+		if !strings.HasPrefix(line, "    ") {
+			continue
+		}
+		if strings.Trim(line, " |\n") == "" {
+			layer++
+			continue
+		}
+		// A line has names of packages, separated by commas, and a description, which may name more with a slash.
+		names, description, _ := strings.Cut(strings.TrimLeft(strings.TrimRight(line, "\n"), " |`-"), "  ")
+		list := append(strings.Split(names, ", "), pathWord.FindAllString(description, -1)...)
+		for _, name := range list {
+			if _, known := layers[name]; !known && isPackage(name) {
+				layers[name] = layer
+			}
+		}
+	}
+	if len(layers) < 50 || layer < 5 {
+		t.Fatalf("the tree has only %d packages in %d layers", len(layers), layer)
+	}
+	return layers
+}
+
+// isPackage reports whether a folder of this module has Go files.
+func isPackage(dir string) bool {
+	files, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*.go"))
+	return err == nil && len(files) > 0
+}
+
 // TestTransports checks that server/grpc, the gRPC transport, is the only package of the server that uses gRPC's
 // library. The other packages may use only its canonical codes.
 func TestTransports(t *testing.T) {

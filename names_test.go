@@ -81,14 +81,14 @@ var retired = map[string][]struct{ name, from string }{
 		{"intersects", "CockroachDB: opt.ColSet.Intersects"},
 		{"mayOverlap", "CockroachDB: roachpb.Span.Overlaps; Bloom filter: MayContain"},
 		{"want", "Go: table tests"},
-		{"rangesOverlap", "CockroachDB: roachpb.Span.Overlaps"},
+		{"overlaps", "CockroachDB: roachpb.Span.Overlaps"},
 	},
 	"muchOf": {
 		{"rewriteThreshold", "PostgreSQL: autovacuum_analyze_threshold"},
 	},
 	"outlived": {
-		{"obsoleteVersions", "Pebble: obsolete tables"},
-		{"findObsolete", "Pebble: collect obsolete files"},
+		{"Obsolete", "Pebble: obsolete tables"},
+		{"FindObsolete", "Pebble: collect obsolete files"},
 		{"expired", "TTL: expired"},
 	},
 	"overcounted": {
@@ -122,7 +122,7 @@ var retired = map[string][]struct{ name, from string }{
 		{"roots", "Spanner: root table"},
 		{"printed", "set named by what happened"},
 		{"values", "column values"},
-		{"progress", "SchemaOperation.Progress"},
+		{"progress", "schemachange.Operation.Progress"},
 		{"partKeys", "set named by its elements"},
 		{"count", "Go: count"},
 		{"offsetCount", "count of the field offsets"},
@@ -218,7 +218,7 @@ var retired = map[string][]struct{ name, from string }{
 		{"runRound", "benchmarks: round"},
 		{"work", "worker pools: work"},
 		{"rotate", "log rotation; generational cache"},
-		{"stepMu", "CockroachDB: Replica.raftMu (a mutex named by what it guards)"},
+		{"StepMu", "CockroachDB: Replica.raftMu (a mutex named by what it guards)"},
 		{"sem", "Go: x/sync/semaphore"},
 		{"mu", "Go: mu sync.Mutex"},
 		{"awaitEarlier", "as Oracle.awaitClock"},
@@ -248,7 +248,7 @@ var retired = map[string][]struct{ name, from string }{
 		{"Expired", "TTL: expired rows"},
 	},
 	"newKeeper": {
-		{"newCacheBudget", "as cacheBudget"},
+		{"NewBudget", "Go: NewX constructor"},
 	},
 	"takeSlowly": {
 		{"nextValueSlow", "Go: the slow path of a lock, lockSlow"},
@@ -315,9 +315,10 @@ var retired = map[string][]struct{ name, from string }{
 	},
 }
 
-// TestRetiredNames fails if a retired identifier is declared or used. Only the name of an imported package may be one:
-// Arrow's package flight.
+// TestRetiredNames fails if a retired identifier is declared or used, or if a name that replaced one is not used. Only
+// the name of an imported package may be a retired one: Arrow's package flight.
 func TestRetiredNames(t *testing.T) {
+	used := map[string]bool{}
 	eachFile(t, func(fset *token.FileSet, file *ast.File) {
 		allowed := map[*ast.Ident]bool{file.Name: true}
 		imported := map[string]bool{}
@@ -338,6 +339,7 @@ func TestRetiredNames(t *testing.T) {
 					allowed[x] = true
 				}
 			case *ast.Ident:
+				used[n.Name] = true
 				if len(retired[n.Name]) > 0 && !allowed[n] {
 					t.Errorf("%s: %s is retired", fset.Position(n.Pos()), n.Name)
 				}
@@ -345,6 +347,13 @@ func TestRetiredNames(t *testing.T) {
 			return true
 		})
 	})
+	for old, names := range retired {
+		for _, n := range names {
+			if !used[n.name] {
+				t.Errorf("%s replaced %s, but nothing has this name", n.name, old)
+			}
+		}
+	}
 }
 
 // eachFile parses every Go file of the module and calls visit with it.

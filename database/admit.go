@@ -18,11 +18,11 @@ func (d *Database) Allow(ctx context.Context, tx *txn.Tx, c *schema.Catalog, rol
 	if role == "" {
 		return nil
 	}
-	counts, err := n.Allow(d.Catalog(), role)
+	dependencies, err := n.Allow(d.Catalog(), role)
 	if err != nil || tx == nil {
 		return err
 	}
-	return tx.DependOn(ctx, counts, c)
+	return tx.DependOn(ctx, dependencies, c)
 }
 
 // Admit checks that a role may make mutations. It makes tx, the transaction in which they will be applied, depend on

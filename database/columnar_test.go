@@ -35,14 +35,14 @@ func newCopied(t *testing.T, statements ...string) copied {
 }
 
 // hold keeps the background upkeep from making a step until letGo.
-func (c copied) hold() { c.db.copies.StepMu.Lock() }
+func (c copied) hold() { c.db.upkeep.StepMu.Lock() }
 
-func (c copied) letGo() { c.db.copies.StepMu.Unlock() }
+func (c copied) letGo() { c.db.upkeep.StepMu.Unlock() }
 
 // upkeep makes steps of the upkeep until no work is due.
 func (c copied) upkeep() error {
 	for {
-		pause, err := c.db.copies.Step(context.Background())
+		pause, err := c.db.upkeep.Step(context.Background())
 		if pause > 0 || err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (c copied) run(d *datadriven.TestData) (string, error) {
 		})
 		return "", nil
 	case "upkeep":
-		c.db.copies.Took = 0 // scripts must not depend on the speed of the machine
+		c.db.upkeep.Took = 0 // scripts must not depend on the speed of the machine
 		err := c.upkeep()
 		return c.policies(), err
 	case "collect":
@@ -176,7 +176,7 @@ func rowsRead(t testing.TB, c *columnar.Copy, view table.View, read columnar.Rea
 func TestColumnarCopiesAfterOtherSchemaChanges(t *testing.T) {
 	c := newCopied(t, "ALTER DATABASE test SET OPTIONS (columnar_policy = 'enabled')",
 		"CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64) PRIMARY KEY (K)")
-	if _, err := c.db.copies.Step(t.Context()); err != nil {
+	if _, err := c.db.upkeep.Step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.db.UpdateSchema(t.Context(), []string{"CREATE TABLE V (K INT64) PRIMARY KEY (K)"}, nil); err != nil {
@@ -202,7 +202,7 @@ func TestOldChunksBeforeNewCopies(t *testing.T) {
 	if err := c.db.UpdateSchema(t.Context(), []string{"CREATE TABLE U (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.db.copies.Step(t.Context()); err != nil {
+	if _, err := c.db.upkeep.Step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if chunk := c.db.ColumnarPolicies()[0]; c.clock().Sub(chunk.Oldest) >= c.db.Retention()/2 {
@@ -226,14 +226,14 @@ func TestColumnarCountAfterSlowPass(t *testing.T) {
 	insert(1)
 	c.now.Add(copies.CountWithin.Microseconds())
 	c.lag.Store(time.Minute.Microseconds())
-	if err := c.db.copies.Count(t.Context()); err != nil {
+	if err := c.db.upkeep.Count(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c.lag.Store(0)
-	if c.db.copies.Took >= time.Minute {
-		t.Errorf("a pass over one row took %v", c.db.copies.Took)
+	if c.db.upkeep.Took >= time.Minute {
+		t.Errorf("a pass over one row took %v", c.db.upkeep.Took)
 	}
-	c.db.copies.Took = time.Minute
+	c.db.upkeep.Took = time.Minute
 	insert(2)
 	before := c.db.ColumnarPolicies()[0].Changed
 	c.now.Add(copies.CountWithin.Microseconds())
@@ -287,7 +287,7 @@ func TestCountBesideCollection(t *testing.T) {
 			t.Error(err)
 		}
 	}}
-	if err := c.db.copies.Count(ctx); err != nil || ctx.collect != nil {
+	if err := c.db.upkeep.Count(ctx); err != nil || ctx.collect != nil {
 		t.Fatal(err)
 	}
 	for _, p := range c.db.ColumnarPolicies() {

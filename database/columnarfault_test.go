@@ -55,7 +55,7 @@ func TestColumnarFullDisk(t *testing.T) {
 		t.Errorf("on a full disk: %v", err)
 	}
 	c.letGo()
-	if pause := c.db.copies.Once(t.Context()); pause != copies.AfterRefusal {
+	if pause := c.db.upkeep.Once(t.Context()); pause != copies.AfterRefusal {
 		t.Errorf("comes again after %v", pause)
 	}
 	c.hold()
@@ -113,7 +113,7 @@ func runFaulty(t *testing.T, kinds []errorfs.OpKind, at int64) int64 {
 	m := copyModel{c, rand.New(rand.NewPCG(3, 0))}
 	for range 25 {
 		m.tryStep()
-		_, _ = m.db.copies.Step(context.Background())
+		_, _ = m.db.upkeep.Step(context.Background())
 	}
 	_ = store.Flush(context.Background(), 0)
 	disk.Fail(nil)
@@ -146,7 +146,7 @@ func TestDroppedCopyIsDeletedLater(t *testing.T) {
 	store.When(func() bool { batches++; return batches > 1 }) // the drop succeeds, and deletions fail
 	step := func(want time.Duration) {
 		t.Helper()
-		if pause, err := a.db.copies.Step(t.Context()); pause != want || err != nil {
+		if pause, err := a.db.upkeep.Step(t.Context()); pause != want || err != nil {
 			t.Errorf("comes again after %v: %v", pause, err)
 		}
 	}

@@ -102,7 +102,7 @@ func (m copyModel) tryStep() error {
 	default:
 		m.now.Add((time.Duration(n(15)) * time.Second).Microseconds())
 		for range n(5) {
-			if _, err := m.db.copies.Step(context.Background()); err != nil {
+			if _, err := m.db.upkeep.Step(context.Background()); err != nil {
 				return err
 			}
 		}
@@ -163,7 +163,7 @@ func TestColumnarCrash(t *testing.T) {
 			defer close(moment)
 			crashed = fs.CrashClone(cut)
 		}()
-		_, err := m.db.copies.Step(t.Context())
+		_, err := m.db.upkeep.Step(t.Context())
 		<-moment
 		if err != nil {
 			t.Fatal(err)

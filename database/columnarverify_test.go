@@ -37,8 +37,8 @@ func TestVerifyColumnarCopies(t *testing.T) {
 			}
 			b.alter("ALTER TABLE T SET OPTIONS (columnar_policy = 'enabled')")
 			awaitCopies(t, b.db, func(rows, _ int64) bool { return rows == 4 })
-			b.db.copies.StepMu.Lock() // from here on the upkeep must not repair the damage
-			defer b.db.copies.StepMu.Unlock()
+			b.db.upkeep.StepMu.Lock() // from here on the upkeep must not repair the damage
+			defer b.db.upkeep.StepMu.Unlock()
 			test.spoil(b)
 			found := strings.Join(b.verify(), "\n")
 			if !strings.Contains(found, test.want) || (test.want == "") != (found == "") {

@@ -48,14 +48,14 @@ type Database struct {
 	schema    *schemachange.Manager
 	jobs      job.Runner
 
-	statistics statistics
-	splits     *split.Manager
-	background background.Work
-	collection background.Task // status of garbage collection
-	expiry     *ttl.Deletion
-	columns    *columnar.Copies
-	preparing  *prepare.Config // configures the preparers of all schema versions
-	copies     *copies.Upkeep
+	statistics    statistics
+	splits        *split.Manager
+	background    background.Work
+	collection    background.Task // status of garbage collection
+	expiry        *ttl.Deletion
+	copies        *columnar.Copies
+	upkeep        *copies.Upkeep  // of copies
+	prepareConfig *prepare.Config // configures the preparers of all schema versions
 
 	protected atomic.Bool
 	dropped   atomic.Bool
@@ -194,7 +194,7 @@ func (r *Registry) attach(rec databaseRecord, sequences *sequence.Counters) *Dat
 	}
 	d.protected.Store(rec.DropProtection)
 	d.statistics = d.newStatistics()
-	d.preparing = &prepare.Config{
+	d.prepareConfig = &prepare.Config{
 		Clock: r.cfg.Clock, Spill: r.cfg.Spill, Memory: r.cfg.Memory, Kept: r.cacheBudget, Statistics: d.statistics.tables, Sequences: sequences,
 	}
 	sequences.Open(rec.Space, d.Catalog)
@@ -203,8 +203,8 @@ func (r *Registry) attach(rec databaseRecord, sequences *sequence.Counters) *Dat
 
 // openCopies loads the list of the stored columnar copies.
 func (d *Database) openCopies() (err error) {
-	d.columns, err = columnar.Open(d.rows)
-	d.preparing.Copies = d.columns
+	d.copies, err = columnar.Open(d.rows)
+	d.prepareConfig.Copies = d.copies
 	return err
 }
 
@@ -212,7 +212,7 @@ func (d *Database) schemaConfig() schemachange.Config {
 	r := d.registry
 	return schemachange.Config{
 		Name: d.name, Space: d.space, Created: d.created, Store: r.store, Rows: d.rows, Oracle: r.oracle, Clock: r.cfg.Clock, Log: d.log(),
-		Task: r.account.Task(taskSchemaChange), Prepare: d.preparing, Sequences: d.sequences, Streams: d.streams, Background: &d.background,
+		Task: r.account.Task(taskSchemaChange), Prepare: d.prepareConfig, Sequences: d.sequences, Streams: d.streams, Background: &d.background,
 		Bounds: d.boundsOf, Changed: d.schemaChanged, Resumes: r.resumes,
 	}
 }
@@ -221,7 +221,7 @@ func (d *Database) schemaConfig() schemachange.Config {
 // that version.
 func (d *Database) schemaChanged() {
 	d.reshapeStreams()
-	d.copies.Wake()
+	d.upkeep.Wake()
 }
 
 // openSplits loads the split points of users, and uses the bounds of change stream partitions as bounds by size.
@@ -243,15 +243,15 @@ func (d *Database) transact() {
 	d.expiry = ttl.New(ttl.Config{
 		Jobs: d.jobs, Clock: d.registry.cfg.Clock, Log: d.log(), Task: d.registry.account.Task(taskRowDeletion), Token: d.registry.deleting, Tables: d.Tables,
 	})
-	d.copies = copies.New(copies.Config{
-		Rows: d.rows, Transactions: txns, Catalog: d.Catalog, Copies: d.columns, Clock: d.registry.cfg.Clock, Log: d.log(), Memory: d.registry.cfg.Memory,
+	d.upkeep = copies.New(copies.Config{
+		Rows: d.rows, Transactions: txns, Catalog: d.Catalog, Copies: d.copies, Clock: d.registry.cfg.Clock, Log: d.log(), Memory: d.registry.cfg.Memory,
 		Task: d.registry.account.Task(taskCopies), Token: d.registry.copying,
 	})
 }
 
 // begin starts the background work of the database.
 func (d *Database) begin(ctx context.Context) {
-	d.background.Begin(ctx, d.statistics.Run, d.expiry.Run, d.copies.Run)
+	d.background.Begin(ctx, d.statistics.Run, d.expiry.Run, d.upkeep.Run)
 }
 
 // close ends all background work of a dropped database and frees its memory.
@@ -282,11 +282,11 @@ func (d *Database) Splits() *split.Manager { return d.splits }
 
 // Copies returns the columnar copies of the tables and indexes. A read at any timestamp may look up the copy of its
 // table or index by ID: the copy returns which ranges it cannot serve at that timestamp.
-func (d *Database) Copies() *columnar.Copies { return d.columns }
+func (d *Database) Copies() *columnar.Copies { return d.copies }
 
 // ColumnarPolicies returns the rows of SPANNER_SYS.COLUMNAR_POLICIES: one for each table and index that has a columnar
 // copy.
-func (d *Database) ColumnarPolicies() []stats.ColumnarPolicy { return d.copies.Policies() }
+func (d *Database) ColumnarPolicies() []stats.ColumnarPolicy { return d.upkeep.Policies() }
 
 // DropProtection reports whether the database refuses to be dropped.
 func (d *Database) DropProtection() bool { return d.protected.Load() }

@@ -50,5 +50,5 @@ func (d *Database) mutations(c *schema.Catalog, m *table.Mutation) *prepare.Muta
 // ReadColumns opens a read of all rows from a columnar copy. It returns nil if there is no copy, or if reading from the
 // table is cheaper. It takes no locks.
 func (d *Database) ReadColumns(ctx context.Context, read table.Read, view table.View) (exec.Rows, error) {
-	return prepare.ReadColumns(ctx, d.columns, read, view)
+	return prepare.ReadColumns(ctx, d.copies, read, view)
 }

@@ -4,28 +4,38 @@
 package randomtest
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 )
 
 // Run runs a test with each seed below seeds or, with -short, below few. For each seed it calls begin, which makes a
-// model and returns two functions. Run calls step as many times as steps says, and then end once. When a step fails
-// the test, Run names the seed and stops.
+// model and returns two functions. Run calls step as many times as steps says, and then end once. When begin, step or
+// end fails the test, Run logs the seed and stops.
 func Run(t *testing.T, seeds, few uint64, steps int, begin func(seed uint64) (step, end func())) {
 	t.Helper()
 	if testing.Short() {
 		seeds = few
 	}
-	for seed := range seeds {
-		step, end := begin(seed)
-		for range steps {
-			step()
-			if t.Failed() {
-				t.Fatalf("seed %d", seed)
-			}
-		}
-		end()
+	for seed := uint64(0); seed < seeds && !t.Failed(); seed++ {
+		runSeed(t, seed, steps, begin)
 	}
+}
+
+func runSeed(t *testing.T, seed uint64, steps int, begin func(seed uint64) (step, end func())) {
+	t.Helper()
+	defer func() { // also after t.Fatal
+		if t.Failed() {
+			t.Logf("seed %d", seed)
+		}
+	}()
+	step, end := begin(seed)
+	for range steps {
+		if step(); t.Failed() {
+			return
+		}
+	}
+	end()
 }
 
 // Step is a step that a test can take, with its probability in percent.
@@ -37,9 +47,16 @@ type Step struct {
 // Share returns a step that Take chooses with a probability of percent.
 func Share(percent int, do func()) Step { return Step{percent, do} }
 
-// Take chooses one of the steps at random and takes it.
+// Take chooses one of the steps at random and takes it. It panics unless the percentages add up to 100.
 func Take(rng *rand.Rand, steps ...Step) {
-	n := rng.IntN(100)
+	total := 0
+	for _, s := range steps {
+		total += s.percent
+	}
+	if total != 100 {
+		panic(fmt.Sprintf("randomtest: the percentages add up to %d", total))
+	}
+	n := rng.IntN(total)
 	for _, s := range steps {
 		if n -= s.percent; n < 0 {
 			s.do()

@@ -10,6 +10,7 @@ import (
 	"github.com/cloudspannerecosystem/memefish/ast"
 
 	"github.com/crowfoot-db/crowfoot/schema/immutable"
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -499,7 +500,7 @@ func (d *draft) streamsNamed(noun, prefix string, names []*ast.Path, p Privilege
 }
 
 // defaultSchema is the word for the default schema in GRANT and REVOKE.
-const defaultSchema = "default"
+const defaultSchema = syntax.DefaultName
 
 // allIn calls f for each schema that a statement names, and returns all results.
 func (d *draft) allIn(schemas []*ast.Path, f func(schema string) ([]granting, error)) (all []granting, err error) {

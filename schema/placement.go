@@ -7,6 +7,7 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 
+	"github.com/crowfoot-db/crowfoot/schema/syntax"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -133,7 +134,7 @@ var localityGroups = &objectKind{
 
 // defaultLocalityGroup is the name of the locality group that exists in every database. ALTER LOCALITY GROUP can
 // change it.
-const defaultLocalityGroup = "default"
+const defaultLocalityGroup = syntax.DefaultName
 
 // Source of these limits:
 // https://cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language#create_locality_group.

@@ -67,9 +67,9 @@ func (s *Server) live(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case h.Reads != nil:
 		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprintf(w, "failed: %v\n", h.Reads)
+		fmt.Fprintf(w, "failed: %s\n", usererror.Text(h.Reads))
 	case h.Writes != nil:
-		fmt.Fprintf(w, "ok, but writes are refused: %v\n", h.Writes)
+		fmt.Fprintf(w, "ok, but writes are refused: %s\n", usererror.Text(h.Writes))
 	default:
 		fmt.Fprintln(w, "ok")
 	}

@@ -29,10 +29,12 @@ func TestModel(t *testing.T) {
 	randomtest.Run(t, 150, 20, 400, func(seed uint64) (step, end func()) {
 		m := newModel(t, seed)
 		return func() {
+			defer func() { // also after t.Fatal
+				if t.Failed() {
+					t.Logf("last steps:\n%s", strings.Join(m.log[max(0, len(m.log)-40):], "\n"))
+				}
+			}()
 			m.step()
-			if t.Failed() {
-				t.Logf("last steps:\n%s", strings.Join(m.log[max(0, len(m.log)-40):], "\n"))
-			}
 		}, m.close
 	})
 }

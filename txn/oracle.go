@@ -168,7 +168,7 @@ func (o *Oracle) Strong(ctx context.Context) (mvcc.Timestamp, error) {
 			}
 			o.last = max(o.last, at)
 			o.show(at)
-			if now-o.Visible() < freshness { // if visible is older, CloseAt below moves the bound instead
+			if now-o.Visible() < freshness { // if visible is older, and no commit is in flight, CloseAt below moves the bound
 				o.renew(now)
 			}
 		}

@@ -14,8 +14,8 @@ func (t *Tx) PutRun(ctx context.Context, run *table.Run, fresh bool) (existing [
 	return t.Request().PutRun(ctx, run, fresh)
 }
 
-// PutRun implements table.Writer. If the transaction has written nothing yet, PutRun locks all keys with one lock and
-// buffers the run as a whole.
+// PutRun implements table.Writer. If the transaction locks at once, reads no snapshot and has written nothing yet,
+// PutRun locks all keys with one lock and buffers the run as a whole. Otherwise it puts one row after the other.
 func (r *Request) PutRun(ctx context.Context, run *table.Run, fresh bool) (existing []byte, err error) {
 	if run.Len() == 0 {
 		return nil, nil

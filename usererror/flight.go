@@ -102,8 +102,8 @@ func IngestValue(column, typ string, row int64, why error) *Error {
 // AfterIngest adds to the text of err the number of rows that a bulk load committed before it failed. The code of err
 // stays the same.
 func AfterIngest(err error, rows int64, inTransaction bool) error {
-	var e *Error
-	if rows == 0 || inTransaction || !errors.As(err, &e) {
+	e, ok := As(err)
+	if rows == 0 || inTransaction || !ok {
 		return err
 	}
 	then := *e

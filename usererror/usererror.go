@@ -1,7 +1,7 @@
 // Package usererror is the catalogue of errors that users see. Each error has a constructor, with Cloud Spanner's
-// canonical code and a text of whole sentences. A file has the errors of one area (sql.go, ddl.go, rows.go, ...). If
-// any other error than a *usererror.Error reaches the server, that is a bug, and the server answers INTERNAL without
-// its text.
+// canonical code and a text of whole sentences. A file has the errors of one area (sql.go, ddl.go, rows.go, ...). As
+// makes such an error of the typed errors of kv and memory. If an error that As does not know reaches the server, that
+// is a bug, and the server answers INTERNAL without its text.
 //
 // Codes and texts are Spanner's where these are known, because clients recognise some errors by them.
 //
@@ -95,9 +95,21 @@ func CodeOf(err error) codes.Code {
 	return codes.Internal
 }
 
+// Text returns the text that a user sees of err. It is that of the error for users that err is or wraps, or of err
+// itself if there is none. err is not nil.
+func Text(err error) string {
+	if e, ok := As(err); ok {
+		return e.Message
+	}
+	return err.Error()
+}
+
 // As returns the error for users that err is or wraps, if there is one. Packages below table have typed errors instead
-// of errors for users; As converts those.
+// of errors for users; As converts those. For nil it returns false.
 func As(err error) (*Error, bool) {
+	if err == nil {
+		return nil, false
+	}
 	var e *Error
 	if errors.As(err, &e) {
 		return e, true

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -429,6 +430,8 @@ const (
 	// runFiles is an environment variable. It makes the test binary read changed files; its value is the range of
 	// seeds.
 	runFiles = "CROWFOOT_TEST_READ_FILES"
+	// runFilesDoing is an environment variable with the name of a file. The reader writes there which seed it reads.
+	runFilesDoing = "CROWFOOT_TEST_READ_FILES_DOING"
 	// fileMemory is the memory limit for reading a damaged file, in MiB. It is high because Arrow's library may
 	// allocate buffers of 1 GiB.
 	fileMemory = 2048
@@ -440,11 +443,19 @@ const (
 // import must end with success or an error message.
 func TestForeignFiles(t *testing.T) {
 	from, to := seedsOf(t, foreignSeedsName, foreignSeeds)
-	reader := exec.Command(os.Args[0])
-	reader.Env = append(os.Environ(), fmt.Sprintf("%s=%d-%d", runFiles, from, to))
+	ctx := t.Context()
+	if deadline, ok := t.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-time.Minute)) // a reader that does not end is killed before the test is
+		defer cancel()
+	}
+	reader := exec.CommandContext(ctx, os.Args[0])
+	doing := filepath.Join(t.TempDir(), "doing")
+	reader.Env = append(os.Environ(), fmt.Sprintf("%s=%d-%d", runFiles, from, to), runFilesDoing+"="+doing)
 	out, err := reader.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v\n%.3000s", err, out)
+		seed, _ := os.ReadFile(doing)
+		t.Fatalf("%s: %v\n%.3000s", seed, err, out)
 	}
 	t.Logf("%s", out)
 	_, address := startServer(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", foreignDDL))
@@ -634,7 +645,7 @@ func readChanged(seeds string) error {
 			return err
 		}
 		doing := fmt.Sprintf("seed %d, %s", seed, of.name)
-		if err := os.WriteFile(filepath.Join(dir, "doing"), []byte(doing), 0o600); err != nil { // for a reader that does not end
+		if err := os.WriteFile(os.Getenv(runFilesDoing), []byte(doing), 0o600); err != nil {
 			return err
 		}
 		n, err := readRows(path, of.schema)

@@ -121,20 +121,20 @@ func (s *Statement) adapt() {
 	case startsWith(s.tokens[1:], "LOCALITY", "GROUP"):
 		s.adaptCondition()
 		if name := s.tokens[3:]; startsWith(name, "DEFAULT") && name[0].kind == "DEFAULT" { // memefish requires back quotes for a group named DEFAULT
-			s.tokens[3] = word{kind: token.TokenIdent, pos: name[0].pos, end: name[0].pos, upper: "`" + defaultName + "`"}
+			s.tokens[3] = word{kind: token.TokenIdent, pos: name[0].pos, end: name[0].pos, upper: "`" + DefaultName + "`"}
 		}
 	}
 }
 
-// defaultName is the name of the default schema, and of the default locality group.
-const defaultName = "default"
+// DefaultName is the name of the default schema, and of the default locality group.
+const DefaultName = "default"
 
 // adaptGrant puts DEFAULT in back quotes where GRANT and REVOKE name a schema, because memefish accepts the bare word
 // only in ON SCHEMA.
 func (s *Statement) adaptGrant() {
 	for i, w := range s.tokens {
 		if w.upper == "DEFAULT" && i > 0 && (s.tokens[i-1].upper == "SCHEMA" || s.tokens[i-1].kind == ",") {
-			s.tokens[i] = word{kind: token.TokenIdent, pos: w.pos, end: w.pos, upper: "`" + defaultName + "`"}
+			s.tokens[i] = word{kind: token.TokenIdent, pos: w.pos, end: w.pos, upper: "`" + DefaultName + "`"}
 		}
 	}
 }

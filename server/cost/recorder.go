@@ -210,7 +210,7 @@ func (r *Recorder) addToTimeline(kind live.EventKind, what string, total Cost, r
 	}
 	ev := live.Event{Kind: kind, What: what, Duration: total.Latency, LockWait: total.LockWait, Rows: rows}
 	if err != nil {
-		ev.Error = err.Error()
+		ev.Error = usererror.Text(err)
 	}
 	timeline.Add(r.Began, ev)
 }

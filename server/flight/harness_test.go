@@ -227,8 +227,8 @@ func (c *client) callFor(ctx context.Context, s *Service, method string, request
 	call.Received(proto.Size(request))
 	reply, err := call.Run(ctx)
 	call.End(err)
-	if used := budget.Usage(); err == nil && used.Reserved != 0 {
-		return nil, errors.New("memory stays charged after the call")
+	if used := budget.Usage(); used.Reserved != 0 {
+		return nil, errors.Join(err, errors.New("memory stays charged after the call"))
 	}
 	m, _ := reply.(proto.Message)
 	return m, err

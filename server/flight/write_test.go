@@ -388,24 +388,34 @@ func TestIngestedChunks(t *testing.T) {
 	}
 }
 
-// TestFailedIngest checks that the error of a chunk says how many rows were committed before. An aborted commit must
-// be repeated, at most commitAttempts times.
+// TestFailedIngest checks that the error of a chunk says how many rows were committed before, also if the error comes
+// from the store or from the memory budget. The server repeats an aborted commit, at most commitAttempts times.
 func TestFailedIngest(t *testing.T) {
-	loads := 0
 	api := &fakeAPI{description: Description{Columns: columnsNamed("a")}, loadLimit: 10}
-	api.fail = func(any) error {
-		if loads++; loads == 3 {
-			return usererror.TableNotFound("t")
+	loads := 0
+	for _, c := range []struct {
+		err  error
+		code codes.Code
+	}{
+		{usererror.TableNotFound("t"), codes.NotFound},
+		{&kv.DiskFullError{Dir: "data"}, codes.ResourceExhausted},
+		{&memory.TooMuchError{}, codes.ResourceExhausted},
+	} {
+		loads = 0
+		api.fail = func(any) error {
+			if loads++; loads == 3 {
+				return c.err
+			}
+			return nil
 		}
-		return nil
-	}
-	err := newTestClient().put(t, New(api, testKey, 1), &flightpb.CommandStatementIngest{Table: "t"}, integers(0, 50, "a"))
-	if usererror.CodeOf(err) != codes.NotFound || !strings.Contains(err.Error(), "The 20 rows before were committed") || loads != 3 {
-		t.Errorf("%v, after %d chunks", err, loads)
+		err := newTestClient().put(t, New(api, testKey, 1), &flightpb.CommandStatementIngest{Table: "t"}, integers(0, 50, "a"))
+		if usererror.CodeOf(err) != c.code || !strings.Contains(err.Error(), "The 20 rows before were committed") || loads != 3 {
+			t.Errorf("%v, after %d chunks", err, loads)
+		}
 	}
 	loads = 0
 	api.fail = func(any) error { loads++; return errAborted }
-	err = newTestClient().put(t, New(api, testKey, 1), &flightpb.CommandStatementIngest{Table: "t"}, integers(0, 5, "a"))
+	err := newTestClient().put(t, New(api, testKey, 1), &flightpb.CommandStatementIngest{Table: "t"}, integers(0, 5, "a"))
 	if usererror.CodeOf(err) != codes.Aborted || loads != commitAttempts {
 		t.Errorf("aborted again and again: %v after %d attempts", err, loads)
 	}

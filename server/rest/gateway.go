@@ -106,10 +106,13 @@ func (g *Gateway) serveUnary(t *transport, refusal error) {
 func (t *transport) run() (any, error) {
 	ctx := t.request.Context()
 	reply, err := t.call.Run(ctx)
-	if cause, ok := usererror.As(context.Cause(ctx)); err != nil && ok {
+	if err == nil {
+		return reply, nil
+	}
+	if cause, ok := usererror.As(context.Cause(ctx)); ok {
 		return nil, cause
 	}
-	return reply, err
+	return nil, err
 }
 
 // serveStream runs a streaming call. The reply is a JSON array.

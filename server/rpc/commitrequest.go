@@ -33,7 +33,7 @@ func unmarshal(data []byte, m proto.Message) error {
 }
 
 // Field numbers (https://github.com/googleapis/googleapis/blob/master/google/spanner/v1) of CommitRequest, Mutation,
-// Mutation.Write, and google.protobuf.Value.
+// Mutation.Write, and of google.protobuf.ListValue and Value.
 const (
 	commitMutations = 4
 

@@ -74,18 +74,24 @@ func (q *subqueryCode) eval(r *run, row []value.Value) (value.Value, error) {
 	return v, err
 }
 
+// exists reports whether a subquery has a row.
+func exists(r *run, op operator) (bool, error) {
+	err := op.open(r)
+	var b *batch
+	if err == nil {
+		b, err = r.pullRows(op)
+	}
+	if e := op.close(); err == nil {
+		err = e
+	}
+	return b != nil, err
+}
+
 func (q *subqueryCode) compute(r *run, op operator) (value.Value, error) {
 	switch q.node.Kind {
 	case tree.ExistsSubquery:
-		err := op.open(r)
-		var b *batch
-		if err == nil {
-			b, err = r.pullRows(op)
-		}
-		if e := op.close(); err == nil {
-			err = e
-		}
-		return value.OfBool(b != nil), err
+		found, err := exists(r, op)
+		return value.OfBool(found), err
 	case tree.ArraySubquery:
 		elems := []value.Value{}
 		var h held // released when the array is returned: bounded charges it then

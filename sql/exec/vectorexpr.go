@@ -61,7 +61,7 @@ func (c *compiler) vectorCall(e *tree.Call) vectorEval {
 		return nil
 	}
 	f, err := library.Lookup(e.Func)
-	if err != nil {
+	if err != nil || f.Higher != nil {
 		return nil
 	}
 	args := c.vectorArgs(e.Args)

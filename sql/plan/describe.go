@@ -50,7 +50,7 @@ func (d *describer) expr(e Expr) string {
 	case *tree.MakeStruct:
 		return "STRUCT(" + d.list(e.Fields) + ")"
 	case *tree.GetField:
-		return d.expr(e.Arg) + "." + tree.FieldName(e)
+		return d.expr(e.Arg) + "." + e.Name()
 	case *tree.GetJSONField:
 		return d.expr(e.Arg) + "." + e.Name
 	case *Let:

@@ -1,7 +1,8 @@
 // Package plan turns a resolved statement into a physical plan. The plan decides which index to read in which key
 // ranges, how to join tables, and where to sort rows.
 //
-// A statement passes through these steps, each in the file of its name:
+// A statement passes through these steps. Each has a file of its name; the folding of constants is in fold.go, and the
+// making of joins from subqueries in subquery.go.
 //
 //	lower     tree.Scan        → relation (the logical plan, an algebra of its own)
 //	rewrite   relation         → relation (filters move down, subqueries become joins, constants are folded)

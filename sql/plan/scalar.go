@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/crowfoot-db/crowfoot/sql/tree"
@@ -22,7 +23,12 @@ func (p *planner) scalar(e tree.Expr, at slots) (Expr, error) {
 		return x
 	}
 	x := rebuild(e, func(e tree.Expr) Expr {
+		if failed != nil {
+			return e
+		}
 		switch e := e.(type) {
+		case *tree.Literal, *tree.Call, *tree.Cast, *tree.MakeStruct, *tree.GetField, *tree.GetJSONField:
+			return nil // rebuild compiles the operands
 		case *tree.Param:
 			i, ok := p.params[e.Name]
 			if !ok {
@@ -53,12 +59,14 @@ func (p *planner) scalar(e tree.Expr, at slots) (Expr, error) {
 			return l
 		case *tree.Subquery:
 			q, err := p.scalarSubquery(e, at)
-			if failed == nil {
+			if err != nil {
 				failed = err
+				return e
 			}
 			return q
 		}
-		return nil
+		failed = fmt.Errorf("expression %T has no plan", e)
+		return e
 	})
 	if failed != nil {
 		return nil, failed

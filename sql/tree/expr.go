@@ -105,14 +105,15 @@ func (e *Param) Operands() []Expr        { return nil }
 func (e *Ref) Operands() []Expr          { return nil }
 func (e *Call) Operands() []Expr         { return e.Args }
 func (e *Lambda) Operands() []Expr       { return []Expr{e.Body} }
-func (e *Cast) Operands() []Expr         { return given(e.Arg, e.Format, e.Zone) }
-func (e *Subquery) Operands() []Expr     { return given(e.In) }
+func (e *Cast) Operands() []Expr         { return notNil(e.Arg, e.Format, e.Zone) }
+func (e *Subquery) Operands() []Expr     { return notNil(e.In) }
 func (e *MakeStruct) Operands() []Expr   { return e.Fields }
 func (e *GetField) Operands() []Expr     { return []Expr{e.Arg} }
 func (e *GetJSONField) Operands() []Expr { return []Expr{e.Arg} }
 func (e *Let) Operands() []Expr          { return append(ComputedExprs(e.Defs), e.Body) }
 
-func given(list ...Expr) []Expr {
+// notNil returns the expressions in list that are not nil.
+func notNil(list ...Expr) []Expr {
 	var out []Expr
 	for _, e := range list {
 		if e != nil {

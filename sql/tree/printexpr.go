@@ -26,11 +26,7 @@ func (p *printer) expr(e Expr) string {
 	case *Ref:
 		return column(e.Col)
 	case *Call:
-		words := make([]string, len(e.Args))
-		for i, a := range e.Args {
-			words[i] = p.expr(a)
-		}
-		return name(e.Func) + "(" + strings.Join(words, ", ") + ")"
+		return name(e.Func) + "(" + p.exprs(e.Args) + ")"
 	case *Lambda:
 		return columns(e.Params) + " -> " + p.expr(e.Body)
 	case *Cast:
@@ -41,7 +37,7 @@ func (p *printer) expr(e Expr) string {
 	case *MakeStruct:
 		return "STRUCT(" + p.exprs(e.Fields) + ")"
 	case *GetField:
-		return p.expr(e.Arg) + "." + FieldName(e)
+		return p.expr(e.Arg) + "." + e.Name()
 	case *GetJSONField:
 		return p.expr(e.Arg) + "." + strconv.Quote(e.Name)
 	case *Let:
@@ -90,8 +86,8 @@ func (p *printer) subquery(s *Subquery) string {
 	return text + ")"
 }
 
-// FieldName returns the name of the field of a STRUCT, its number if it has no name.
-func FieldName(e *GetField) string {
+// Name returns the name of the field. A field without a name has its number for a name.
+func (e *GetField) Name() string {
 	if name := e.Arg.Type().Fields[e.Index].Name; name != "" {
 		return name
 	}
