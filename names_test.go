@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// retired maps identifiers that must not be used in the code, because readers had to look them up, to the names that
-// replaced them and the sources of those names.
+// retired holds identifiers that must not be used in the code, because readers had to look them up. For each
+// identifier, it holds the names that replaced it, and the sources of these names.
 var retired = map[string][]struct{ name, from string }{
 	"Brief": {
 		{"PointReads", "Spanner docs: point read; Cloud Spanner \"point reads\""},
@@ -315,8 +315,8 @@ var retired = map[string][]struct{ name, from string }{
 	},
 }
 
-// TestRetiredNames fails if a retired identifier is declared or used. Only the name of an imported package may be one:
-// Arrow's package flight.
+// TestRetiredNames fails if the code declares or uses a retired identifier. Only the name of an imported package may be
+// a retired identifier, such as that of Arrow's package flight.
 func TestRetiredNames(t *testing.T) {
 	eachFile(t, func(fset *token.FileSet, file *ast.File) {
 		allowed := map[*ast.Ident]bool{file.Name: true}

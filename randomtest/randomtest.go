@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Run runs a test with each seed below seeds or, with -short, below few. For each seed it calls begin, which makes a
-// model and returns two functions. Run calls step as many times as steps says, and then end once. When a step fails
-// the test, Run names the seed and stops.
+// Run runs a test with each seed from 0 to seeds-1; with -short, it runs only the first few seeds. For each seed it
+// calls begin, which makes a model and returns the functions step and end. Run calls step as often as the parameter
+// steps says, and then end once. When a step fails the test, Run names the seed and stops.
 func Run(t *testing.T, seeds, few uint64, steps int, begin func(seed uint64) (step, end func())) {
 	t.Helper()
 	if testing.Short() {
@@ -34,7 +34,7 @@ type Step struct {
 	do      func()
 }
 
-// Share returns a step that Take chooses with a probability of percent.
+// Share returns a step that calls do. Take chooses the step with the given probability in percent.
 func Share(percent int, do func()) Step { return Step{percent, do} }
 
 // Take chooses one of the steps at random and takes it.

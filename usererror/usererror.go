@@ -1,7 +1,7 @@
 // Package usererror is the catalogue of errors that users see. Each error has a constructor, with Cloud Spanner's
-// canonical code and a text of whole sentences. A file has the errors of one area (sql.go, ddl.go, rows.go, ...). If
-// any other error than a *usererror.Error reaches the server, that is a bug, and the server answers INTERNAL without
-// its text.
+// canonical code and a text of whole sentences. A file has the errors of one area (sql.go, ddl.go, rows.go, ...). An
+// error that is neither a *usererror.Error nor converted to one by As is a bug of the server. The server answers
+// INTERNAL without the text of that error.
 //
 // Codes and texts are Spanner's where these are known, because clients recognise some errors by them.
 //
@@ -55,7 +55,7 @@ func violation(code codes.Code, format string, args ...any) *Error {
 	return e
 }
 
-// quoting sets the place of e to that of cause, because the message of e quotes cause, and returns e.
+// quoting sets the place of e to the place of cause, and returns e. The message of e must quote cause.
 func (e *Error) quoting(cause error) *Error {
 	var of *Error
 	if errors.As(cause, &of) {
@@ -83,8 +83,8 @@ func tooLarge(format string, args ...any) *Error {
 	return e
 }
 
-// CodeOf returns the canonical code of an error: OK for nil, the code of the error for users that err is or wraps, or
-// INTERNAL if there is none.
+// CodeOf returns the canonical code of err: OK if err is nil, the code of the *Error that As returns for err, or
+// INTERNAL if As returns none.
 func CodeOf(err error) codes.Code {
 	if err == nil {
 		return codes.OK
@@ -95,8 +95,8 @@ func CodeOf(err error) codes.Code {
 	return codes.Internal
 }
 
-// As returns the error for users that err is or wraps, if there is one. Packages below table have typed errors instead
-// of errors for users; As converts those.
+// As returns the *Error that err is or wraps. If err has none, As converts a typed error of package kv or memory that
+// err is or wraps. The boolean is false if err has neither.
 func As(err error) (*Error, bool) {
 	var e *Error
 	if errors.As(err, &e) {

@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Format formats an expression for people to read. It prints only the numbers of subqueries.
+// Format formats an expression for people to read. It shows a subquery as a number, without the subquery's scan.
 func Format(e Expr) string {
 	var p printer
 	return p.expr(e)
@@ -90,7 +90,7 @@ func (p *printer) subquery(s *Subquery) string {
 	return text + ")"
 }
 
-// FieldName returns the name of the field of a STRUCT, its number if it has no name.
+// FieldName returns the name of the field of a STRUCT, or the field's index if it has no name.
 func FieldName(e *GetField) string {
 	if name := e.Arg.Type().Fields[e.Index].Name; name != "" {
 		return name
