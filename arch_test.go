@@ -18,8 +18,8 @@ import (
 
 const module = "github.com/crowfoot-db/crowfoot"
 
-// TestImports checks that the last line of every package comment names the packages of this module that the package
-// imports, and no others.
+// TestImports checks that the last line of every package comment names exactly those packages of this module that the
+// package imports.
 func TestImports(t *testing.T) {
 	for dir, files := range packages(t) {
 		said, ok := saidImports(files)
@@ -197,7 +197,7 @@ func realImports(files []*ast.File) []string {
 }
 
 // TestEmbeddedLinksNoCommandLine checks that a program which embeds Crowfoot links neither the libraries of the command
-// line, nor those of bulk files, nor the drivers of databases with which benchmarks compare it.
+// line, nor those of bulk files, nor the drivers of databases with which benchmarks compare Crowfoot.
 func TestEmbeddedLinksNoCommandLine(t *testing.T) {
 	list, err := exec.Command("go", "list", "-deps", ".").Output()
 	if err != nil {

@@ -21,10 +21,11 @@ type Finding struct {
 	Detail string
 }
 
-// Check reads everything in a data directory that no server has open: the checksum of every block, every version of
-// every row. It compares the rows of each table with its schema, indexes, parents, foreign keys, CHECK constraints and
-// generated columns. It writes nothing. It calls begin with the name of what it reads next, and found with each fault.
-// It returns an error if it could not read everything, for example because a server has the directory open.
+// Check reads everything in a data directory that no server has open: every block, with its checksum, and every version
+// of every row. It compares the rows of each table with the table's schema, indexes, parents, foreign keys, CHECK
+// constraints and generated columns. It writes nothing. Check calls the function begin with the name of each object
+// before it reads the object, and the function found with each fault. It returns an error if it could not read
+// everything, for example because a server has the directory open.
 func Check(ctx context.Context, data string, begin func(what string), found func(Finding)) error {
 	store, err := pebble.OpenToRead(data, vfs.Default)
 	if pebble.IsDamaged(err) {

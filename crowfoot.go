@@ -43,8 +43,8 @@ type Options struct {
 	Databases []string // projects/P/instances/I/databases/D
 	// DDL are the statements that create the schema of each database that the server creates.
 	DDL []string
-	// DDLFile is the name of a file with such statements, to be used instead of DDL. Each statement ends in a
-	// semicolon. Errors name file, line and column.
+	// DDLFile is the name of a file with DDL statements, which the server uses instead of the field DDL. Each statement
+	// ends in a semicolon. Errors name file, line and column.
 	DDLFile string
 	// ProtoDescriptorsFile is the name of a file with a serialized FileDescriptorSet, as protoc writes it with
 	// --include_imports and --descriptor_set_out. The DDL statements take the types of the proto bundle from this file.
@@ -55,7 +55,8 @@ type Options struct {
 	// Hosts are the names of the machine, besides localhost, that clients may use in requests to an HTTP listener on
 	// the loopback interface.
 	Hosts []string
-	// NoStatistics turns off SPANNER_SYS, metrics by API method, and timelines, and the measurements for them.
+	// NoStatistics turns off the tables of SPANNER_SYS, the metrics by API method and the timelines of transactions. The
+	// server then does not measure anything for them.
 	NoStatistics bool
 	// Memory is how many bytes the server may take, at least memory.MinBytes; 0 means a share of the memory of the
 	// machine or container. The data of an in-memory server is not included. If a process has several servers, each may
@@ -200,8 +201,8 @@ func (s *Server) createInstance(databaseName string) error {
 	return err
 }
 
-// listen starts the servers of both APIs. The HTTP server takes over the listener of starting, which has answered
-// requests during the start.
+// listen starts the servers of both APIs, gRPC and HTTP. The HTTP server takes over the listener of starting, the
+// server that has answered requests until now.
 func (s *Server) listen(o Options, starting *starting) error {
 	grpcListener, err := net.Listen("tcp", orFreePort(o.GRPC))
 	if err != nil {
@@ -233,15 +234,16 @@ func (s *Server) copies(o Options) func(ctx context.Context, to string) error {
 	return s.store.Checkpoint
 }
 
-// descriptors returns how many file descriptors the process may use for connections: its limit, less those for files of
-// the store and up to otherFiles for everything else, such as the files of a copy.
+// descriptors returns how many file descriptors the process may use for connections. From the limit of the process it
+// subtracts the descriptors for the store's files and up to otherFiles for everything else, such as the files of a copy
+// of the data directory.
 func descriptors() int {
 	limit, store := pebble.Files()
 	return limit - store - min(limit/8, otherFiles)
 }
 
-// otherFiles is the number of file descriptors that are left for everything except connections and the store's files.
-// It is less if the process may open only few files.
+// otherFiles is the number of file descriptors that are reserved for everything except connections and the store's
+// files. If the process may open only few files, an eighth of its limit is reserved instead.
 const otherFiles = 256
 
 func orFreePort(addr string) string {

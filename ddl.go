@@ -71,8 +71,8 @@ func (s script) locate(err error) error {
 	return s.errorAt(statement.Line, statement.Column, err)
 }
 
-// errorAt adds the position of an error to it. The error is about a text that begins at line and column of the file. If
-// err says where in that text the fault is, errorAt adds that position, and an excerpt.
+// errorAt returns err with a position in the DDL file. line and column are the position of the text that err is about.
+// If err says at which place of this text the fault is, errorAt gives the position of that place, and an excerpt.
 func (s script) errorAt(line, column int, err error) error {
 	var user *usererror.Error
 	if !errors.As(err, &user) || user.Place == nil {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// retired maps identifiers that must not be used in the code, because readers had to look them up, to the names that
-// replaced them and the sources of those names.
+// retired holds identifiers that must not be used in the code, because readers had to look them up. For each
+// identifier, it holds the names that replaced it, and the sources of these names.
 var retired = map[string][]struct{ name, from string }{
 	"Brief": {
 		{"PointReads", "Spanner docs: point read; Cloud Spanner \"point reads\""},

@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/server"
 )
 
-// starting answers HTTP requests while the data is being opened, which can take long: the server is alive, but not
-// ready.
+// starting answers HTTP requests while the data is being opened, which can take long. It answers that the server is
+// alive, but not ready.
 type starting struct {
 	listener *net.TCPListener
 	server   http.Server
@@ -33,7 +33,8 @@ func serveStarting(address string) (*starting, error) {
 	return s, nil
 }
 
-// probeLimit is how long a client may take to send a request, and handOver waits for the requests it has accepted.
+// probeLimit is the longest time that a client may take to send the header of a request. It is also the longest time
+// for which handOver waits until the accepted requests are answered.
 const probeLimit = time.Second
 
 // handOver stops serving and returns the listener for the next server. Requests that were accepted are answered first.
@@ -58,7 +59,7 @@ func (s *starting) close() error {
 	return errors.Join(err, s.server.Close())
 }
 
-// errHandedOver is the error of Accept that ends the server's loop, after handOver was called.
+// errHandedOver is the error that Accept returns after handOver was called. It ends the server's loop.
 var errHandedOver = errors.New("the listener is handed over")
 
 // kept is a listener that stays open when its server closes it.

@@ -23,9 +23,9 @@ const (
 	// mostUnpacked is the largest total size in bytes of a message's decompressed buffers. A batch whose offsets have
 	// 32 bits cannot have more than 2 GiB.
 	mostUnpacked = math.MaxInt32
-	// fewBytes limits values of Arrow's null type, which take no bytes in a message, whereas other values take at
-	// least one bit. A message may have as many null values as it has bits, or as fewBytes bytes have bits if that is
-	// more.
+	// fewBytes limits values of Arrow's null type, which take no bytes in a message, whereas other values take at least
+	// one bit. An array may have at most 8 values for each byte of its message. A message of fewer than fewBytes bytes
+	// counts as fewBytes bytes.
 	fewBytes = 8 << 10
 	// metadataFactor is how many bytes of memory a batch takes for each byte of its metadata. For example, a node of
 	// 16 bytes becomes an array with its data.

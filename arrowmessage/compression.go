@@ -28,8 +28,8 @@ func decompressLZ4(dst, compressed []byte) error {
 	return err
 }
 
-// Many goroutines may use zstdDecoder at once. It writes into the given buffer. A frame cannot make it allocate other
-// memory by the window and the size that the frame claims.
+// Many goroutines may use zstdDecoder at once. It writes into the given buffer. A frame claims a size for its window
+// and for its content; neither can make zstdDecoder allocate more memory.
 var zstdDecoder = newZstdDecoder()
 
 func newZstdDecoder() *zstd.Decoder {
@@ -48,7 +48,8 @@ func decompressZstd(dst, compressed []byte) error {
 	return err
 }
 
-// notCompressed stands in place of the length before a buffer if that buffer is not compressed.
+// notCompressed is stored at the start of a buffer that is not compressed. Other buffers have their length after
+// decompression there.
 const notCompressed = -1
 
 // unpackedSize returns the size that a compressed buffer claims to have after decompression, or notCompressed.

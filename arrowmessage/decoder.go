@@ -6,14 +6,15 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// A Message is an Arrow message: a schema, a dictionary or a batch. What is decoded from a message refers to the
-// message's bytes.
+// A Message is an Arrow message: a schema, a dictionary or a batch. Values that are decoded from it may refer to its
+// bytes instead of copying them.
 type Message struct {
 	Metadata []byte // a flatbuffer
 	Body     []byte
 }
 
-// The kinds of messages, and the versions of the metadata that this package can read, which are those since Arrow 0.8.
+// The kinds of messages, and the versions of the metadata that this package can read. Arrow 0.8 and later use these
+// versions.
 const (
 	kindSchema, kindDictionary, kindBatch = 1, 2, 3
 
@@ -29,7 +30,7 @@ const schemaFactor = 32
 // an error, the memory must not be used.
 type Charge func(bytes int64) error
 
-// A Decoder decodes the messages of a stream or a file. The memory that it uses is charged until it is closed.
+// A Decoder decodes the messages of a stream or a file. It charges the memory that it uses, until it is closed.
 type Decoder struct {
 	charge       Charge
 	charged      int64
@@ -89,8 +90,8 @@ func readHeader(metadata []byte) (kind uint8, header table, body int64) {
 	return root.uint8(messageHeaderType), header, root.int64(messageBody)
 }
 
-// findDictionaries records the types of the values of the columns' dictionaries. Several columns may use the same
-// dictionary.
+// findDictionaries records the type of the values of each dictionary that the columns use. Several columns may use the
+// same dictionary, if they give its values the same type.
 func (d *Decoder) findDictionaries(columns []column) {
 	for i := range columns {
 		c := &columns[i]
@@ -170,8 +171,8 @@ func (d *Decoder) decode(m Message) (b arrow.RecordBatch, err error) {
 	return read.record(d.columns, d.schema, header.int64(batchRows)), nil
 }
 
-// keep stores a dictionary in place of the one with the same number. If the message is a delta, keep appends its
-// values to that dictionary.
+// keep stores the dictionary of a message. It replaces an earlier dictionary with the same number. If the message is a
+// delta, keep appends the message's values to the earlier dictionary.
 func (d *Decoder) keep(t table, metadata, body []byte) error {
 	id := t.int64(dictionaryOf)
 	c := d.types[id]

@@ -76,8 +76,8 @@ func TestChanged(t *testing.T) {
 	t.Logf("%d were refused", bad)
 }
 
-// TestClaims changes numbers in a message's metadata. The memory that is allocated must not exceed the charge by much;
-// for a stream, by less than a mebibyte.
+// TestClaims changes numbers in a message's metadata. For each changed stream, the decoder may allocate at most 32 KiB
+// more than it has charged.
 func TestClaims(t *testing.T) {
 	var before, after runtime.MemStats
 	for name, batches := range samples(t) {
@@ -244,7 +244,7 @@ func judge(t *testing.T, name string, batches []arrow.RecordBatch, err error) in
 
 var errFull = errors.New("full")
 
-// A counter has a Charge method that counts bytes, and refuses them beyond a limit.
+// A counter counts the charged bytes. Its method charge is a Charge, and refuses bytes beyond the limit most.
 type counter struct{ bytes, most, total int64 }
 
 func (c *counter) charge(n int64) error {

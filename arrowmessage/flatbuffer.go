@@ -43,7 +43,8 @@ const sharing = 4
 
 func newFlatbuffer(b []byte) *flatbuffer { return &flatbuffer{b, sharing * len(b)} }
 
-// part returns the n bytes from position at on. It fails if they are not all in the flatbuffer.
+// part returns the n bytes that begin at position at. It fails if some of them lie outside of the flatbuffer, or if
+// more than left bytes were read.
 func (f *flatbuffer) part(at, n int) []byte {
 	if at < 0 || n < 0 || n > len(f.bytes)-at {
 		fail("its metadata lead to byte %d of %d", at, len(f.bytes))
@@ -54,7 +55,7 @@ func (f *flatbuffer) part(at, n int) []byte {
 	return f.bytes[at : at+n : at+n]
 }
 
-// target returns the position to which the offset stored at position at points.
+// target reads the offset at position at, and returns the position to which that offset points.
 func (f *flatbuffer) target(at int) int {
 	offset := binary.LittleEndian.Uint32(f.part(at, 4))
 	if offset < 4 || offset > math.MaxInt32 {

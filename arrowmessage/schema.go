@@ -57,8 +57,8 @@ type column struct {
 	arrow.Field
 	storage  arrow.DataType // the type of its arrays: the storage type of an extension, the index type of an encoded column
 	children []column       // the children of the values
-	// isEncoded says that the arrays hold indices into a dictionary. The dictionary has the given number, and its
-	// values have the type values.
+	// isEncoded says that the arrays hold indices into a dictionary. The field dictionary is the number of this
+	// dictionary, and the field values holds the type of its values.
 	isEncoded  bool
 	dictionary int64
 	values     *column
@@ -109,8 +109,8 @@ func readColumn(t table, depth int) (c column) {
 	return c
 }
 
-// readExtension sets the column's extension type to the one that the metadata names, if the program has registered
-// that type.
+// readExtension makes the type of the column the extension type that the column's metadata names, if the program has
+// registered this type.
 func (c *column) readExtension() {
 	name, _ := c.Metadata.GetValue(ipc.ExtensionTypeKeyName)
 	extension := arrow.GetExtensionType(name)

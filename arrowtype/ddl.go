@@ -19,8 +19,8 @@ var scalars = map[string]spannerpb.TypeCode{
 }
 
 // ParseDDL reads a type in the form of a column in DDL and INFORMATION_SCHEMA: STRING(25), ARRAY<BYTES(MAX)>,
-// PROTO<a.b.C>. maxLength is the limit in the type: in characters for STRING, in bytes for BYTES; for an array, it is
-// that of the elements. 0 means Spanner's own limit.
+// PROTO<a.b.C>. maxLength is the limit of STRING values in characters, or of BYTES values in bytes. For an array, it is
+// the limit of the elements. 0 means Spanner's own limit.
 func ParseDDL(text string) (t *spannerpb.Type, maxLength int, err error) {
 	text = withoutVectorLength(strings.TrimSpace(text))
 	name := strings.ToUpper(text)

@@ -76,8 +76,9 @@ func (a *Appender) appendJSONArray(value []byte) error {
 	}
 }
 
-// appendJSONElement appends an element of an array, as AppendJSON does for a value. If the element's type is JSON, a
-// string holds the JSON, so that NULL and the JSON value null are different.
+// appendJSONElement appends an element of an array. In an ARRAY<JSON>, the element null is NULL, and a string holds the
+// text of a JSON value. Thus the JSON value null is the string "null". All other elements have the form that AppendJSON
+// takes.
 func (a *Appender) appendJSONElement(value []byte) error {
 	if a.code != spannerpb.TypeCode_JSON || value[0] != '"' && string(value) != "null" {
 		return a.AppendJSON(value)
@@ -120,7 +121,8 @@ func CutJSON(text []byte) (value, rest []byte, err error) {
 	return value, text[end:], nil
 }
 
-// endOfString returns the position after the closing quote of the string at the start of a text, or -1.
+// endOfString returns the position after the closing quote of the string at the start of a text, or -1 if there is no
+// closing quote.
 func endOfString(text []byte) int {
 	for at := 1; at < len(text); {
 		n := bytes.IndexByte(text[at:], '"')

@@ -153,7 +153,8 @@ func TestNoTexts(t *testing.T) {
 	}
 }
 
-// TestDates checks dates of 10,000 years, at all positions in months, against the standard library.
+// TestDates compares the parsing and printing of dates with the standard library. It tests every thirteenth day of
+// 10,000 years, so that every day of a month occurs.
 func TestDates(t *testing.T) {
 	for day := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 10_000; day = day.AddDate(0, 0, 13) {
 		text := day.Format(time.DateOnly)

@@ -38,9 +38,9 @@ var (
 	uuidType    = &arrow.FixedSizeBinaryType{ByteWidth: 16}
 )
 
-// Field returns a column's field for use in programs. ddl is the column's type as text in DDL; "" stands for that of
+// Field returns a column's field for use in programs. ddl is the column's type as text in DDL; "" stands for the DDL of
 // t. JSON and UUID are extension types if the program has registered these types by importing Arrow's package
-// extensions; Arrow's own readers behave in the same way. Package bulk registers these types.
+// extensions. Arrow's own readers behave in the same way. Package bulk registers the types.
 func Field(name string, t *spannerpb.Type, ddl string, nullable bool, timestamps Timestamps) (arrow.Field, error) {
 	f, err := StorageField(name, t, ddl, nullable, timestamps)
 	if err != nil {
@@ -169,8 +169,9 @@ func registered(f arrow.Field) (arrow.Field, error) {
 	return f, err
 }
 
-// SpannerType returns the type that a column has, or should have, in Spanner. If the field's metadata does not name
-// the type, it is the type that can hold all values of the field's Arrow type.
+// SpannerType returns the type that a column has, or should have, in Spanner. It takes the type from the field's
+// metadata. If the metadata does not name a type, SpannerType returns one that can hold all values of the field's Arrow
+// type, or an error if there is none.
 func SpannerType(f arrow.Field) (ddl string, t *spannerpb.Type, err error) {
 	if ddl, ok := f.Metadata.GetValue(TypeKey); ok {
 		t, _, err := ParseDDL(ddl)

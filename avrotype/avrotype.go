@@ -1,7 +1,8 @@
 // Package avrotype maps the types of Cloud Spanner to those of Apache Avro
 // (https://avro.apache.org/docs/1.12.0/specification/), and writes the schemas of rows. Files (bulk/file) and messages
-// (watch/avro) both use it, so that a column is the same everywhere. The types are those of Spanner's own exports, and
-// those that the publisher of Google's Java library uses for the types that it knows.
+// (watch/avro) both use it, so that a column is the same everywhere. The Avro types are those of Spanner's own
+// exports. The publisher of Google's Java library Spanner Change Watcher supports fewer types of Spanner, and maps them
+// in the same way.
 //
 //	BOOL                              boolean
 //	INT64, ENUM                       long
@@ -82,7 +83,7 @@ type Field struct {
 	Properties  []Property
 }
 
-// Property is a property of a record or a field, besides those of Avro.
+// Property is a property of a record or a field that Avro itself does not define.
 type Property struct{ Name, Value string }
 
 // JSON returns the schema as JSON.

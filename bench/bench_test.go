@@ -359,7 +359,7 @@ func TestInterrupt(t *testing.T) {
 	checkJSON(t, s.JSON, "interrupted")
 }
 
-// watched is a writer that calls the function call when text is written to it.
+// watched is a writer. When it writes bytes that contain its field text, it calls its field call.
 type watched struct {
 	io.Writer
 	text string

@@ -24,14 +24,15 @@ type Settings struct {
 	// RTT is a round-trip time that the run adds between client and server to simulate a network. Half of it is added
 	// in each direction.
 	RTT time.Duration `json:"rtt_ns,omitempty"`
-	// Study makes the run repeat the studies as they were done: with their calls only, at their rates, and without
-	// tags on reads.
+	// Study makes the run repeat the studies as they were done: it sends only the studies' calls, at the studies' rates,
+	// and without tags on reads.
 	Study bool `json:"study,omitempty"`
-	// Interval selects the statistics tables that a repetition of the study of reads queries.
+	// Interval selects the tables of SPANNER_SYS that the run queries when it repeats the study of reads: those by minute,
+	// or those by ten minutes.
 	Interval Interval `json:"interval,omitempty"`
 	Endpoint
-	// StatisticsWait is the longest time that the run waits at its end for the server's statistics. The row of a
-	// minute appears only after that minute.
+	// StatisticsWait is the longest time that the run waits at its end for the server's statistics. The statistics of a
+	// minute appear only after that minute.
 	StatisticsWait time.Duration `json:"statistics_wait_ns"`
 
 	// Control is the path of another executable of Crowfoot, usually an older one. A control server from this
@@ -194,5 +195,5 @@ const (
 // StudyBatch is the number of rows in the study's larger commits.
 const StudyBatch = 4
 
-// WarmUpShare is how many times as long a path is measured as it runs for warming up.
+// WarmUpShare is the ratio of a path's measured time to its warm-up time.
 const WarmUpShare = 10

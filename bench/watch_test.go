@@ -71,8 +71,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchCompare checks that two sides that watch at the same time in different ways each get all changes, and that
-// the statistics keep their polls apart.
+// TestWatchCompare compares two sets of watchers that watch at the same time in different ways. It checks that each set
+// gets all changes, and that the statistics keep their polls apart.
 func TestWatchCompare(t *testing.T) {
 	for _, change := range []func(*watchers.Settings){
 		func(s *watchers.Settings) { s.NoHint = true },
@@ -93,8 +93,8 @@ func TestWatchCompare(t *testing.T) {
 	}
 }
 
-// TestWatchBacklog checks that changes that were written before the watchers started are delivered, too, and that the
-// report says how long this took.
+// TestWatchBacklog checks that watchers also deliver changes that were written before the watchers started. The report
+// must say how long this took.
 func TestWatchBacklog(t *testing.T) {
 	s, out := smallWatch(t)
 	s.Backlog, s.Limit = 3000, 100
@@ -155,8 +155,8 @@ func TestWatchEmbedded(t *testing.T) {
 	}
 }
 
-// TestWatchStream checks that watching a change stream of several partitions delivers all changes once, including
-// those of a backlog, also while another side polls.
+// TestWatchStream checks that watchers of a change stream with several partitions deliver each change once. It tests
+// this with a backlog, and while other watchers poll the table.
 func TestWatchStream(t *testing.T) {
 	for _, change := range []func(*watchers.Settings){
 		func(s *watchers.Settings) { s.Watchers, s.Backlog = 4, 300 },
@@ -194,7 +194,8 @@ func TestWatchDrop(t *testing.T) {
 	}
 }
 
-// TestWatchReset checks that a watcher continues where the last watcher of its shards stopped, unless Reset is set.
+// TestWatchReset checks that a watcher continues where an earlier watcher of the same shards stopped. With Reset, it
+// must not deliver changes of earlier runs.
 func TestWatchReset(t *testing.T) {
 	s, out := smallWatch(t)
 	run := func(count int, reset bool) int64 {

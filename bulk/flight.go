@@ -25,10 +25,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 )
 
-// UseFlight makes the snapshot read rows over Arrow Flight SQL, through a connection to the same server as that of the
-// snapshot's client. This needs a fraction of the CPU time, because the rows come as columns. A Crowfoot server
-// accepts a partition of Spanner's API as a command of Flight SQL, so rows, timestamp and partitions are the same. If
-// the server does not accept it, the official client reads the rows.
+// UseFlight makes the snapshot read rows over Arrow Flight SQL. conn is a connection to the server that the snapshot's
+// client uses. This way of reading needs a fraction of the CPU time, because the rows come as columns. A Crowfoot
+// server accepts a partition of Spanner's API as a command of Flight SQL, so rows, timestamp and partitions are the
+// same. If the server does not accept such a command, the official client reads the rows.
 func (s *Snapshot) UseFlight(conn grpc.ClientConnInterface) {
 	s.flightClient = flight.NewClientFromConn(conn, nil)
 }
@@ -90,8 +90,8 @@ func (r *Rows) flightHeader() (header []string, ok bool) {
 }
 
 // flightCommand returns the Flight SQL command for a partition. The API of spanner.Partition does not give access to
-// its request, so flightCommand parses the partition's binary form, which has the token, whether it belongs to a read,
-// and the request.
+// the partition's request, so flightCommand parses the partition's binary form. It consists of a token, a boolean that
+// says whether the partition is of a read, and the request.
 func flightCommand(p *spanner.Partition) (*flight.FlightDescriptor, error) {
 	data, err := p.MarshalBinary()
 	if err != nil {

@@ -21,8 +21,8 @@ type Snapshot struct {
 	flightClient flight.Client // nil means that the official client reads all rows
 }
 
-// NewSnapshot begins a read-only transaction. bound is that of a strong read, or gives another timestamp within the
-// version retention period.
+// NewSnapshot begins a read-only transaction. bound selects its timestamp: that of a strong read, or another one within
+// the version retention period.
 func NewSnapshot(ctx context.Context, client *spanner.Client, bound spanner.TimestampBound) (*Snapshot, error) {
 	txn, err := client.BatchReadOnlyTransaction(ctx, bound)
 	if err != nil {
@@ -31,7 +31,8 @@ func NewSnapshot(ctx context.Context, client *spanner.Client, bound spanner.Time
 	return &Snapshot{client: client, txn: txn}, nil
 }
 
-// OpenSnapshot opens a snapshot that this or another process has taken. marshaled is the result of its MarshalBinary.
+// OpenSnapshot opens a snapshot that this or another process has taken. marshaled is the result of the snapshot's
+// MarshalBinary.
 func OpenSnapshot(client *spanner.Client, marshaled []byte) (*Snapshot, error) {
 	var id spanner.BatchReadOnlyTransactionID
 	if err := id.UnmarshalBinary(marshaled); err != nil {

@@ -43,9 +43,9 @@ type Reader interface {
 	// Places returns a function that says where each row of the last batch comes from. The function may be called from
 	// any goroutine, even after the next batch was read or the reader was closed.
 	Places() func(row int) Place
-	// Positions returns a function that gives the position in the file at which each row of the last batch begins, in
-	// the unit of Extent. For the index after the last row, the function returns the position where reading continues.
-	// The function may be called from any goroutine, even later, as that of Places.
+	// Positions returns a function that gives the position in the file at which each row of the last batch begins, in the
+	// unit of Extent. For the index after the last row, the function returns the position where reading continues. The
+	// function may be called from any goroutine, even after the next batch was read or the reader was closed.
 	Positions() func(row int) int64
 	// Progress returns how much of the segment was read, in the unit of Segment.Bytes.
 	Progress() int64
@@ -85,9 +85,9 @@ type Place struct {
 	Row  int64  `json:"row,omitempty"`  // in another file, from 1
 }
 
-// Each reads all rows of a source with n concurrent readers. It calls visit from n goroutines; reader is the number of
-// the goroutine's reader, 0 to n-1. Each releases the batch when visit returns. After the first error, Each stops and
-// returns that error.
+// Each reads all rows of a source with n concurrent readers. Every reader runs in a goroutine, which calls visit with
+// the number of the reader, from 0 to n-1, and with a batch. The batch is released when visit returns. After the first
+// error, Each stops and returns that error.
 func Each(ctx context.Context, source Source, n int, visit func(ctx context.Context, reader int, batch arrow.RecordBatch) error) error {
 	segments, err := source.Segments(ctx, n)
 	if err != nil {

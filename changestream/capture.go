@@ -30,7 +30,8 @@ type Mod struct {
 	table   *schema.Table
 	op      table.Op
 	columns []*schema.Column // the columns, other than those of the key, that have values in the mod
-	// data holds the logical key of the row and, from index start on, the encoded element for the mods of a record.
+	// data holds the logical key of the row. From the index start on, it holds the encoded mod, an element of the field
+	// mods of a record.
 	data       []byte
 	start      int
 	pendingKey []table.Pending // positions in the key of commit timestamps that are filled in later
@@ -211,8 +212,8 @@ func (e *Encoder) object(room []byte, columns []*schema.Column, row []value.Valu
 	return room
 }
 
-// appendObject appends a JSON object as an element of a list. In pending, it replaces offsets in the object by offsets
-// in dst.
+// appendObject appends a JSON object as an element of a list. pending holds offsets in the object. appendObject
+// replaces them by the offsets of the same bytes in dst.
 func (e *Encoder) appendObject(dst, object []byte, pending []int) []byte {
 	dst = appendTextHead(dst, len(object))
 	for i := range pending {

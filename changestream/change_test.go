@@ -28,8 +28,8 @@ func (b failingBatch) Put(key, val []byte) error {
 	return b.Batch.Put(key, val)
 }
 
-// TestReshapeThatCannotBeBuilt lets building the batch of a Reshape fail. It checks that the partitions are unchanged
-// and that commits still work.
+// TestReshapeThatCannotBeBuilt makes Reshape fail while it builds its batch. It checks that the partitions are
+// unchanged and that commits still work.
 func TestReshapeThatCannotBeBuilt(t *testing.T) {
 	w := newWorld(t, vfs.NewMem())
 	defer w.close()

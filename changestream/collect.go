@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// Collect deletes the records of a stream whose commit timestamps are below the timestamp before, and the partitions
-// that have ended before that timestamp. Readers that have not yet read these records fail. Calls must not overlap.
+// Collect deletes the records of a stream whose commit timestamps are below the parameter before, and the partitions
+// that have ended below it. Readers that have not yet read these records fail. Calls must not overlap.
 func (l *Log) Collect(id schema.ChangeStreamID, before mvcc.Timestamp) error {
 	s, err := l.find(id)
 	if s == nil || err != nil || before <= mvcc.Timestamp(s.earliest.Load()) {
@@ -55,7 +55,7 @@ func (l *Log) collect(s *stream, before mvcc.Timestamp) error {
 	return cmp.Or(err, b.CommitNoSync())
 }
 
-// deleteBefore adds to b the deletion of the partition's records before the timestamp ts, if there are any.
+// deleteBefore adds to b the deletion of the partition's records with timestamps below ts, if there are any.
 func (p *Partition) deleteBefore(b kv.Batch, ts mvcc.Timestamp) error {
 	begin, end := p.appendKey(nil, Position{}), p.appendKey(nil, Position{Timestamp: ts})
 	it, err := p.stream.log.cfg.Store.NewIter(begin, end)

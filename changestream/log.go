@@ -21,8 +21,8 @@ type Oracle interface {
 	// Visible returns the watermark: every commit at or below it is stored, with its records, and no later commit gets
 	// a timestamp at or below it.
 	Visible() mvcc.Timestamp
-	// CloseAt waits until Visible is at least at, and raises it if necessary. at must be a timestamp that the clock
-	// has shown.
+	// CloseAt raises Visible to the timestamp at if Visible is lower, and waits until that is done. The clock must
+	// already have shown this timestamp.
 	CloseAt(ctx context.Context, at mvcc.Timestamp) error
 	// Begin gives out the timestamp of a commit whose batch is b. If the returned commit is not nil, the caller must
 	// finish or abandon it, even if there is an error.
@@ -32,8 +32,8 @@ type Oracle interface {
 // A PendingCommit is a commit that has a timestamp and is not visible yet. Each method returns when the commit is
 // visible or given up, so it waits for all commits with lower timestamps.
 type PendingCommit interface {
-	// Finish must be called with the result of the batch's Commit. It returns that error, or one of the store. After
-	// an error other than kv.ErrRefused, it is unknown what the store has kept, and no further commit succeeds.
+	// Finish must be called with the result of the batch's Commit. It returns this result, or an error of the store.
+	// After an error other than kv.ErrRefused, it is unknown what the store has kept, and no further commit succeeds.
 	Finish(committed error) error
 	// Abandon gives up the timestamp. It is called if the batch is not committed.
 	Abandon() error
@@ -74,7 +74,7 @@ func Open(cfg Config) (*Log, error) {
 	return l, nil
 }
 
-// Close ends all readers with the error why. Readers that begin later get this error, too.
+// Close ends all readers. The parameter why is the error that they return. Readers that begin later return it, too.
 func (l *Log) Close(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,8 +110,8 @@ type Change struct {
 }
 
 // Change adds to a batch the creation of those streams in the list that the database does not have yet, and the
-// deletion of the streams that are not in the list. New streams begin at the timestamp at; bounds returns the keys
-// that divide a new stream into partitions. Deleted streams lose all their records.
+// deletion of the streams that are not in the list. The parameter at is the timestamp at which new streams begin.
+// bounds returns the keys that divide a new stream into partitions. Deleted streams lose all their records.
 func (l *Log) Change(b kv.Batch, streams []*schema.ChangeStream, at mvcc.Timestamp, bounds func(*schema.ChangeStream) [][]byte) (*Change, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,8 +146,8 @@ func (l *Log) Change(b kv.Batch, streams []*schema.ChangeStream, at mvcc.Timesta
 	return c, nil
 }
 
-// End must be called with the result of the batch's Commit, and returns that result. If it is nil, commits and readers
-// see the change from then on.
+// End must be called with the result of the batch's Commit, and returns that result. If the commit has succeeded,
+// commits and readers see the change from then on.
 func (c *Change) End(committed error) error {
 	l := c.log
 	l.mu.Lock()
@@ -168,8 +168,7 @@ func (c *Change) End(committed error) error {
 	return nil
 }
 
-// Bounds returns the start keys of the partitions of all streams that have not ended. The keys are not sorted, and may
-// repeat.
+// Bounds returns the start keys of the current partitions of all streams. The keys are not sorted, and may repeat.
 func (l *Log) Bounds() (bounds [][]byte) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

@@ -58,8 +58,8 @@ func (m *model) between(start, end mvcc.Timestamp) (texts []string) {
 }
 
 // TestModel commits from several writers while partitions are split and merged. Readers begin at any time, follow the
-// partitions, and are interrupted and resumed. Between its phases, the store is restarted or crashes. Every reader
-// must get the model's records, each once, and those of a key in order.
+// partitions, and are interrupted and resumed. Between its phases, the store is restarted or crashes. Every reader must
+// get each of the model's records once, and the records of each key in order.
 func TestModel(t *testing.T) {
 	seed := *seedFlag
 	for range *roundsFlag {
@@ -186,7 +186,7 @@ func (f *follower) follow(start mvcc.Timestamp) []string {
 	return f.got
 }
 
-// add adds the partitions that records name to those that the follower reads.
+// add finds the partitions that the given records name, and adds the new ones to those that the follower reads.
 func (f *follower) add(records []record) {
 	for _, r := range records {
 		for _, c := range r.children {

@@ -40,7 +40,8 @@ import (
 //
 //   - t1 is a commit timestamp. The oracle gives it out like that of a commit, so every commit is below or above it.
 //   - A commit learns its timestamp before it chooses partitions. It uses the list of partitions that live at that
-//     timestamp. This is the current list or, if a Reshape has got a later timestamp in the meantime, the list before.
+//     timestamp. This is the current list. If a Reshape has got a later timestamp in the meantime, it is the previous
+//     list.
 //   - An ending is stored before its timestamp becomes visible. So a reader that has read up to a visible timestamp
 //     knows whether the partition has ended there. After a crash, a reader finds the same.
 
@@ -64,7 +65,7 @@ type Partition struct {
 	wake    chan struct{} // closed by the next Wake; nil if no reader waits
 }
 
-// ending describes how a partition ends. It is stored before the timestamp until is visible.
+// ending describes how a partition ends. It is stored before the timestamp in the field until becomes visible.
 type ending struct {
 	until    mvcc.Timestamp // the first timestamp at which the partition no longer lives
 	children []*Partition
@@ -222,8 +223,8 @@ func (l *Log) reshape(id schema.ChangeStreamID, bounds [][]byte) (ended []*Parti
 	return ended, func() error { return pending.Finish(nil) }
 }
 
-// putCut adds to a batch what cut has made: the endings, and the partitions that are new. before is
-// the highest number of a partition before the cut.
+// putCut adds the result of cut to a batch: the endings, and the new partitions. before is the highest number that a
+// partition had before the cut.
 func putCut(b kv.Batch, next *Partitions, endings map[*Partition]*ending, before PartitionID) (err error) {
 	for p, e := range endings {
 		err = cmp.Or(err, p.putEnding(b, e))
@@ -236,7 +237,7 @@ func putCut(b kv.Batch, next *Partitions, endings map[*Partition]*ending, before
 	return err
 }
 
-// revert removes new partitions from the stream. before is the highest number of a partition that stays.
+// revert removes new partitions from the stream. before is the highest number of the partitions that stay.
 func (s *stream) revert(before PartitionID) {
 	for ; s.last > before; s.last-- {
 		delete(s.partitions, s.last)
@@ -248,8 +249,8 @@ func (p *Partitions) cutAt(bounds [][]byte) bool {
 	return slices.EqualFunc(p.list[1:], bounds, func(p *Partition, bound []byte) bool { return bytes.Equal(p.start, bound) })
 }
 
-// cut returns the list of partitions between the bounds, which lives from the timestamp at, and the endings of the
-// partitions that these replace.
+// cut returns the list of partitions between the bounds. The parameter at is the timestamp from which the list is
+// valid. cut also returns the endings of the old partitions that new ones replace.
 func (s *stream) cut(bounds [][]byte, at mvcc.Timestamp) (next *Partitions, endings map[*Partition]*ending) {
 	next, endings = &Partitions{from: at}, map[*Partition]*ending{}
 	old := s.current.list

@@ -213,8 +213,8 @@ func (r *Reader) fill() error {
 	return r.wait(wake)
 }
 
-// fetch reads the records up to the timestamp limit, but at most a chunk. While it waits for memory, it has no
-// iterator open, since an open iterator keeps the store from freeing files and memory.
+// fetch reads the records up to the timestamp limit, but stops when it has chunkBytes. While it waits for memory, it
+// has no iterator open, since an open iterator keeps the store from freeing files and memory.
 func (r *Reader) fetch(limit mvcc.Timestamp) error {
 	if r.next.Timestamp > limit {
 		return nil
@@ -359,8 +359,8 @@ func (r *Reader) gone() error {
 	return usererror.ChangeStreamNotFound(r.Stream.Name)
 }
 
-// closeAt makes a timestamp visible. If the store refuses that because the disk is full, closeAt waits for
-// retryRefused and returns nil, and the caller tries again.
+// closeAt makes a timestamp visible. If the store refuses that because the disk is full, closeAt waits for the time
+// retryRefused and returns nil. The caller then tries again.
 func (r *Reader) closeAt(at mvcc.Timestamp) error {
 	err := r.log.cfg.Oracle.CloseAt(r.ctx, at)
 	if errors.Is(err, kv.ErrRefused) {
@@ -372,8 +372,8 @@ func (r *Reader) closeAt(at mvcc.Timestamp) error {
 // retryRefused is how long a reader waits before it tries again after the store refused a write.
 const retryRefused = time.Second
 
-// beat adds a heartbeat, unless there is a new record. Readers that wait at the same time use the same timestamp,
-// which one of them makes visible.
+// beat adds a heartbeat if there is no new record. If several readers wait at the same time, one of them makes a
+// timestamp visible, and all of them use this timestamp.
 func (r *Reader) beat() error {
 	o := r.log.cfg.Oracle
 	now := o.Now()
@@ -422,8 +422,8 @@ func (r *Reader) listPartitions() error {
 	return nil
 }
 
-// skip ends the reader after its current rows, which all have the timestamp at. If the query is resumed, skip removes
-// the rows that were returned before.
+// skip ends the reader after its current rows. The parameter at is the timestamp of all these rows. If the query is
+// resumed, skip removes the rows that were returned before.
 func (r *Reader) skip(at mvcc.Timestamp) {
 	if r.Resume.Timestamp == at {
 		r.rows = r.rows[min(int(r.Resume.Sequence), len(r.rows)):]

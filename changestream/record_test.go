@@ -17,8 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// batch records the keys and values that are put into it. It implements only those methods of kv.Batch that records
-// need.
+// batch keeps the keys and values that are put into it. It implements only Put, because writing change records needs no
+// other method of kv.Batch.
 type batch struct {
 	kv.Batch
 	keys    []string

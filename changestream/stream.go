@@ -40,7 +40,7 @@ func (l *Log) emptyStream(id schema.ChangeStreamID, earliest mvcc.Timestamp) *st
 	return s
 }
 
-// newStream returns a stream that begins at the timestamp from, with partitions between bounds.
+// newStream returns a stream with partitions between bounds. The parameter from is the timestamp at which they begin.
 func (l *Log) newStream(id schema.ChangeStreamID, from mvcc.Timestamp, bounds [][]byte) *stream {
 	s := l.emptyStream(id, from)
 	s.current = &Partitions{from: from}
@@ -70,7 +70,8 @@ func (s *stream) begin(start, end []byte, from mvcc.Timestamp) *Partition {
 	return p
 }
 
-// end ends the stream's readers with the error why. If why is nil, the readers get the error for a dropped stream.
+// end ends the stream's readers. The parameter why is the error that they return. If it is nil, they return the error
+// for a dropped stream.
 func (s *stream) end(why error) {
 	select {
 	case <-s.ended:

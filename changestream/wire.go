@@ -31,14 +31,14 @@ func valueSize(n int) int {
 	return headSize(n) + n
 }
 
-// appendTextHead appends what precedes the text in a list element that is a text of n bytes. The caller appends the
-// text.
+// appendTextHead appends the head of a list element that is a text of n bytes: the tags and lengths before the text.
+// The caller appends the text.
 func appendTextHead(dst []byte, n int) []byte {
 	return appendHead(appendHead(dst, elementTag, headSize(n)+n), textTag, n)
 }
 
-// appendListHead appends what precedes the elements in a list element that is a list of n bytes. The caller appends
-// the elements.
+// appendListHead appends the head of a list element that is a list of n bytes: the tags and lengths before its
+// elements. The caller appends the elements.
 func appendListHead(dst []byte, n int) []byte {
 	return appendHead(appendHead(dst, elementTag, headSize(n)+n), listTag, n)
 }

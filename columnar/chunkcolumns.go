@@ -119,8 +119,8 @@ func (cc *chunkColumns) load(l *chunkColumn) (arrow.Array, error) {
 	return l.array, nil
 }
 
-// damaged marks the chunk as damaged, and returns the error of a read that needs a damaged or missing column of it.
-// Later reads take the rows from the table instead.
+// damaged marks the chunk as damaged, because its column l is damaged or missing. It returns the error for the read
+// that needs this column. Later reads take the rows from the table instead.
 func (cc *chunkColumns) damaged(l *chunkColumn, err error) error {
 	cc.chunk.damaged.Store(true)
 	return fmt.Errorf("%w: column %s of chunk %d of %s: %w", usererror.DataDamaged("a columnar copy"), l.column.Name, cc.chunk.number, cc.layout.Name(), err)

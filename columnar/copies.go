@@ -26,7 +26,8 @@ type Copies struct {
 	dropped []*Copy // dropped copies with blobs that are not yet deleted
 }
 
-// Open reads the records of all copies of the database whose rows are given, and deletes the blobs of dead chunks.
+// Open reads the records of all copies of one database, and deletes the blobs of dead chunks. The parameter rows holds
+// the rows of this database.
 func Open(rows *mvcc.Versions) (*Copies, error) {
 	c := &Copies{rows: rows, byID: map[schema.TableID]*Copy{}}
 	if err := c.load(); err != nil {

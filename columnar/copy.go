@@ -32,7 +32,7 @@ type Copy struct {
 	sweeping int        // number of blobs that a sweep has taken from dead and is deleting
 }
 
-// limits bound the sizes of chunks and of runs. Tests set smaller limits.
+// limits bound the sizes of chunks and of the runs of rows that a Reader returns. Tests set smaller limits.
 type limits struct {
 	maxRows  int   // rows of a chunk
 	maxBytes int64 // bytes of a chunk
@@ -155,7 +155,8 @@ func (c *Copy) release(d *directory) {
 	_ = c.sweep() // if the store refuses this, the next sweep or start deletes them
 }
 
-// publish makes a directory of chunks and makes it the newest. It keeps the slice and sorts it.
+// publish makes a directory of the chunks. This directory becomes the newest one. publish sorts the slice chunks and
+// keeps it.
 func (c *Copy) publish(chunks []*chunk) {
 	slices.SortFunc(chunks, func(a, b *chunk) int { return bytes.Compare(a.start, b.start) })
 	c.mu.Lock()
@@ -168,7 +169,7 @@ func (c *Copy) publish(chunks []*chunk) {
 	c.forget(before)
 }
 
-// forget gives up a directory if that is neither the newest nor in use. Blobs that are in no other directory are then
+// forget gives up a directory if it is not the newest one and not in use. Blobs that are in no other directory are then
 // dead. The caller holds mu.
 func (c *Copy) forget(d *directory) {
 	if !d.old || d.readers > 0 {

@@ -204,7 +204,8 @@ func textOf(p *table.Projection, vals []value.Value) string {
 	return b.String()
 }
 
-// fromCopy reads the same rows as fromRows, but through the copy c. It calls between after each run.
+// fromCopy reads the same rows as fromRows, but through the copy c. After each run of rows, it calls the function
+// between, which may be nil.
 func (h *harness) fromCopy(c *Copy, read Read, between func(*Reader)) (rows []string, err error) {
 	r := c.Open(context.Background(), h.view(read.At), read)
 	defer func() {
@@ -228,7 +229,7 @@ func (h *harness) fromCopy(c *Copy, read Read, between func(*Reader)) (rows []st
 	}
 }
 
-// rowsOf returns the n rows of a Reader's current run as text.
+// rowsOf returns, as text, the n rows that the last call of r.Next has read.
 func rowsOf(read Read, r *Reader, n int) (rows []string, err error) {
 	vals := make([]value.Value, len(read.Columns))
 	for row := range n {

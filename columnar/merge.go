@@ -66,8 +66,8 @@ func (r *Reader) openMerge(s segment) (*merge, error) {
 
 func (m *merge) close() error { return m.changes.Close() }
 
-// left returns the ranges that must be read from the table after the cursor changes has failed: those of which no rows
-// were returned or are in the batch.
+// left returns the ranges that must be read from the table after the cursor changes has failed. Their rows were neither
+// returned nor added to the batch.
 func (m *merge) left() []table.Span {
 	spans := append([]table.Span(nil), m.spans...)
 	if len(m.lastKey) > 0 {
@@ -76,7 +76,8 @@ func (m *merge) left() []table.Span {
 	return spans
 }
 
-// next makes the next run and returns the number of rows in it. more is false at the end of the segment.
+// next makes the next run, the consecutive rows that Reader.Next returns. n is the number of rows in it. more is false
+// at the end of the segment.
 func (m *merge) next() (n int, more bool, err error) {
 	m.emptyBatch()
 	for len(m.spans) > 0 {
@@ -159,9 +160,9 @@ func (m *merge) find(bound []byte, from, to int) (int, error) {
 	return keys.find(bound, from, to)
 }
 
-// emitUnchanged handles the rows of the chunk before the next change. If there are at least minSlice such rows, it
-// makes them the run and returns their number; but if the batch has rows, it returns the batch first. If there are
-// fewer such rows, it adds them to the batch.
+// emitUnchanged handles the rows of the chunk before the next change. If there are fewer than minSlice, it adds them to
+// the batch. Otherwise it makes them the current run and returns their number, but if the batch has rows, it first
+// returns the batch as a run.
 func (m *merge) emitUnchanged() (n int, err error) {
 	to := m.to
 	if m.change {
@@ -191,8 +192,8 @@ func (m *merge) emitUnchanged() (n int, err error) {
 	return 0, nil
 }
 
-// applyChange merges the next change. If the chunk has a row with the same key, it skips that row. Unless the change
-// is a deletion, it adds the changed row to the batch.
+// applyChange merges the next change. If the chunk has a row with the same key, it skips that row. If the change is not
+// a deletion, it adds the changed row to the batch.
 func (m *merge) applyChange() error {
 	key := m.changes.Key()
 	if m.at < m.to {

@@ -214,7 +214,7 @@ func (m *model) compare(read Read, got []string, err error, want []string, wantE
 	}
 }
 
-// openRead is a Reader from which the test reads one run now and then.
+// openRead is a Reader that stays open for a while. From time to time the test reads the next rows from it.
 type openRead struct {
 	read   Read
 	reader *Reader
@@ -231,7 +231,7 @@ func (m *model) beginRead() {
 	m.reads = append(m.reads, &openRead{read: read, want: want, reader: c.Open(context.Background(), m.view(read.At), read)})
 }
 
-// goOn reads a run from each open Reader. Sometimes it also calls Release.
+// goOn calls Next once for each open Reader. Sometimes it also calls Release.
 func (m *model) goOn() {
 	m.reads = slices.DeleteFunc(m.reads, func(o *openRead) bool {
 		n, err := o.reader.Next()

@@ -57,8 +57,8 @@ func (f form) width() uint64 {
 // narrowHead is the number of bytes of the smallest number and the width.
 const narrowHead = 9
 
-// appendNarrow appends numbers in the narrow form and returns true. If that does not make them at most half as wide,
-// it appends nothing and returns false.
+// appendNarrow appends numbers in the narrow form and returns true. If a difference needs more than 2 bytes (formInt32)
+// or 4 bytes (other forms), or if there are no numbers, it appends nothing and returns false.
 func appendNarrow(dst, raw []byte, f form) (_ []byte, ok bool) {
 	switch f {
 	case formInt32:
@@ -120,8 +120,8 @@ func appendWidth(dst []byte, n uint64, width int) []byte {
 	return binary.LittleEndian.AppendUint32(dst, uint32(n))
 }
 
-// widen decodes numbers that appendNarrow has encoded, and stores them in to. It returns false if they do not fill to
-// exactly.
+// widen decodes numbers that appendNarrow has encoded, and stores them in the slice to. It returns false if from does
+// not hold exactly as many numbers as this slice.
 func widen(to, from []byte, f form) bool {
 	if len(from) < narrowHead {
 		return false
@@ -200,8 +200,8 @@ func appendLengths(dst, raw []byte) []byte {
 	return dst
 }
 
-// sumLengths decodes offsets that appendLengths has encoded, and stores them in to. It returns false if the number of
-// offsets is not the length of to, or if an offset overflows.
+// sumLengths decodes offsets that appendLengths has encoded, and stores them in the slice to. It returns false if the
+// number of offsets does not fit this slice exactly, or if an offset overflows.
 func sumLengths(to, from []byte) bool {
 	if len(from) == 0 || len(to) < 4 {
 		return false

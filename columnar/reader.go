@@ -71,7 +71,8 @@ func (c *Copy) Open(ctx context.Context, view table.View, read Read) *Reader {
 	return r
 }
 
-// plan divides the spans of a read into segments. It does not use chunks whose timestamp is below the horizon.
+// plan divides the spans of a read into segments. It does not use chunks whose timestamp is below the horizon, the
+// oldest timestamp at which the database can be read.
 func (d *directory) plan(read Read, horizon mvcc.Timestamp) []segment {
 	var list []segment
 	wanted := wantedOf(read.Projection)
@@ -144,7 +145,7 @@ func (c *chunk) has(list []wanted) bool {
 	return true
 }
 
-// Estimate estimates how many rows a Read would read. It is made from the directory alone, without reading chunks.
+// Estimate estimates how many rows a Read would read. It is made from the list of the chunks, without reading them.
 type Estimate struct {
 	Chunks int
 	Rows   int64 // estimated number of rows of these chunks in the spans of the read, without later changes
@@ -191,7 +192,7 @@ const (
 	fullFill  = 1 << 20
 )
 
-// Next moves to the next run, and returns the number of its rows: at most MaxRows, and 0 at the end.
+// Next moves to the next run of rows, and returns their number: at most MaxRows, and 0 at the end.
 func (r *Reader) Next() (n int, err error) {
 	if r.done || r.err != nil {
 		return 0, r.err
@@ -281,7 +282,7 @@ func (r *Reader) emptyBatch() {
 	r.batchRows = 0
 }
 
-// flush makes the rows of the batch the current run, and returns their number.
+// flush makes the rows of the batch the run that Next returns. It returns their number.
 func (r *Reader) flush() (n int) {
 	if n = r.batchRows; n == 0 {
 		return 0
@@ -293,7 +294,7 @@ func (r *Reader) flush() (n int) {
 	return n
 }
 
-// slice makes the rows [from, to) of the chunk the current run, and returns their number.
+// slice makes the rows [from, to) of the chunk the run that Next returns. It returns their number.
 func (r *Reader) slice(from, to int) (n int) {
 	for i := range r.arrays {
 		a := r.columns.wanted[i]

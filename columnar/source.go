@@ -20,8 +20,9 @@ type Source struct {
 	Rows              int             // maximum number of rows of a chunk, if it is not 0 and below MaxRows
 }
 
-// Columns returns the projection to all columns that a copy of a table has, or of its index x if that is not nil. They
-// include generated columns that the table does not store; their values are computed from the row.
+// Columns returns the projection to all columns of a columnar copy. If x is nil, this is a copy of the table t, and
+// otherwise of its index x. The columns include generated columns that the table does not store. Their values are
+// computed from the row.
 func Columns(t *schema.Table, x *schema.Index) (*table.Projection, error) {
 	if x == nil {
 		return table.NewProjection(t, nil, t.Columns)

@@ -83,7 +83,8 @@ func (w *writer) fill(ctx context.Context, span table.Span) (end []byte, err err
 // halves the number.
 const stepRows = 256
 
-// appendRows adds rows of r's current run, which has n rows, until the chunk is full. It returns the number of rows added.
+// appendRows adds rows to the chunk until it is full. It takes them from the n rows that the last call of r.Next has
+// read. It returns the number of rows added.
 func (w *writer) appendRows(ctx context.Context, r *Reader, n int) (added int, err error) {
 	for step := stepRows; added < n; {
 		to := min(added+step, n, added+w.maxRows()-w.rows)
@@ -250,8 +251,8 @@ type Renewal struct {
 }
 
 // Renew looks for changes in the chunks whose timestamps are below the parameter before. If nothing has changed in a
-// chunk, Renew gives the chunk the timestamp src.At, which must be at least before. A chunk also counts as changed if
-// versions that Renew would need to see may have been collected.
+// chunk, Renew gives the chunk the timestamp src.At, which must not be below this parameter. A chunk also counts as
+// changed if versions that Renew would need to see may have been collected.
 func (c *Copy) Renew(ctx context.Context, src Source, before mvcc.Timestamp) (Renewal, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()

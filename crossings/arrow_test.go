@@ -111,8 +111,7 @@ func (g *target) microseconds(rows [][]cell) {
 	}
 }
 
-// wantMicroseconds returns the rows that a reading of the target must give, with timestamps rounded down to
-// microseconds.
+// wantMicroseconds returns the target's rows in the model as text, with timestamps rounded down to microseconds.
 func (g *target) wantMicroseconds(m *model) []string {
 	t := m.table(g.t.name)
 	var rows [][]cell
@@ -127,7 +126,7 @@ func (g *target) wantMicroseconds(m *model) []string {
 	return lines(rows)
 }
 
-// flightReading returns a reading that reads columns over Flight, either the result of a query or that of a READ.
+// flightReading returns a reading over Arrow Flight. If read is true, it sends a READ, and otherwise a query.
 func (w *world) flightReading(m *model, read bool) *reading {
 	g := w.target(m)
 	text, involved, way := g.sql(hint(w.rng)), w.targetFeatures(g), flightSQL
@@ -231,7 +230,7 @@ func (w *world) batches(o *operation) (list []arrow.RecordBatch, err error) {
 	return list, nil
 }
 
-// rowsToLoad returns a random write whose operation has rows without commit timestamps, so that they can be loaded
+// rowsToLoad returns a random write of rows without commit timestamps; nil if none is possible. Such rows can be loaded
 // over Flight or from a file.
 func (w *world) rowsToLoad(way string, atomic bool, kinds ...verb) *write {
 	x := w.operationsOf(1, way, atomic, kinds...)

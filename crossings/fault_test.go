@@ -55,8 +55,8 @@ func (w *world) collect() {
 	w.advance(25 * time.Minute)
 }
 
-// age lets transactions become so old that the server no longer keeps the record of what other transactions have
-// written since they began, and then commits them.
+// age begins transactions, lets them become old, and then commits them. By then the server no longer keeps the record
+// of what other transactions have written since the old ones began.
 func (w *world) age() {
 	for range 2 {
 		w.openOne()
@@ -199,7 +199,7 @@ func (w *world) check(files *disktest.Disk) {
 	w.countAll(checked)
 }
 
-// countAll counts a feature as combined with each feature of the tables.
+// countAll counts that a feature has occurred together with the features of each table.
 func (w *world) countAll(name string) {
 	m := w.now().m
 	for _, t := range m.tables {

@@ -17,12 +17,13 @@ type feature struct {
 	change func(w *world) *change
 	// write returns a random write that uses the feature; nil if none is possible at the moment.
 	write func(w *world) *write
-	// read returns a random reading of a state that uses the feature; nil if none is possible in that state.
+	// read returns a random reading of the state s that uses the feature; nil if none is possible. A reading is a
+	// request for rows with the expected answer.
 	read func(w *world, s *state) *reading
-	// happen causes the event that the feature stands for, such as a restart or a full disk.
+	// happen causes the event that the feature is about, such as a restart or a full disk.
 	happen func(w *world)
-	// alone says that the feature is a way to make a reading. A reading is made in one way, so two features with alone
-	// can never occur together.
+	// alone says that the feature never occurs together with another feature that has alone. Such features are ways to
+	// read, of which a reading uses only one, or checks of the whole database.
 	alone bool
 }
 

@@ -241,8 +241,8 @@ func (g *target) want(m *model) (list []string) {
 	return lines(rows)
 }
 
-// targetFeatures returns a function that gives the features which take part in any reading of the target, because of
-// the target's schema and rows.
+// targetFeatures returns a function that returns the features of the target's schema and rows. They take part in every
+// reading of the target.
 func (w *world) targetFeatures(g *target) func(m *model) set {
 	events := w.events
 	return func(m *model) set {
@@ -327,8 +327,8 @@ func (w *world) query(m *model, hint string, g *target, features set) *reading {
 
 func (w *world) anyQuery(m *model) *reading { return w.query(m, "", nil, set{}) }
 
-// orderedQuery returns a reading by a query with ORDER BY the key. This may or may not be the order in which the query
-// scans.
+// orderedQuery returns a reading by a query with ORDER BY the key. The query may scan its rows in this order or in
+// another one.
 func (w *world) orderedQuery(m *model) *reading {
 	g := w.target(m)
 	r := w.query(m, "", g, of(ordered))
@@ -361,8 +361,8 @@ func (w *world) indexQuery(m *model) *reading {
 	return w.query(m, "@{FORCE_INDEX="+hinted(g.index.name)+"}", g, of(byIndex))
 }
 
-// hinted returns the name of an index in the form that a hint needs. If the name includes a named schema, that is a
-// string.
+// hinted returns the name of an index in the form that a hint needs. A name in a named schema becomes a string in
+// quotes.
 func hinted(name string) string {
 	if schemaOf(name) != "" {
 		return "'" + name + "'"
@@ -380,8 +380,7 @@ func (g *target) held() (names []string) {
 	return append(names, g.index.storing...)
 }
 
-// columnQuery returns a reading that uses columnar copies, if there are any, and that compares the answer with one
-// without copies.
+// columnQuery returns a reading by a query that scans columnar copies, if there are any.
 func (w *world) columnQuery(m *model) *reading {
 	g := w.target(m)
 	hint := "@{SCAN_METHOD=COLUMNAR}"

@@ -13,8 +13,8 @@ type change struct {
 	statements []string
 	features   set
 	apply      func(m *model)
-	// violated reports whether the change must fail because of existing rows or stored values. It is nil if they can
-	// never be the reason for a failure.
+	// violated reports whether the change must fail because of existing rows or stored values. It is nil if the change
+	// never fails because of them.
 	violated func(m *model) bool
 }
 
@@ -140,7 +140,7 @@ func (t *table) columnsOf(k *kind) (names []string) {
 	return names
 }
 
-// newColumn returns a random column such as can be added to a table that has rows.
+// newColumn returns a random column that can be added to a table with rows.
 func (w *world) newColumn(t *table) *column {
 	c := &column{name: w.newName("C"), kind: pick(w.rng, plainKinds)}
 	switch w.rng.IntN(10) {
@@ -324,7 +324,8 @@ func (w *world) dropColumn(m *model) *change {
 	})
 }
 
-// alterColumn returns a change of a column: from STRING to BYTES or back, or of NOT NULL.
+// alterColumn returns a change that converts a column from STRING to BYTES or back, or that adds or removes NOT NULL.
+// It returns nil if the column that it has chosen cannot be changed.
 func (w *world) alterColumn(m *model) *change {
 	t := pick(w.rng, m.tables)
 	c := *pick(w.rng, t.columns)
@@ -427,7 +428,7 @@ func (w *world) dropIndex(m *model) *change {
 	}}
 }
 
-// alterIndex returns a change that adds a column to those that an index stores, or removes one of these.
+// alterIndex returns a change that adds a stored column to an index, or removes one.
 func (w *world) alterIndex(m *model) *change {
 	t := pick(w.rng, m.tables)
 	if len(t.indexes) == 0 {

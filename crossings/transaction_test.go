@@ -146,8 +146,9 @@ func (w *world) openOne() {
 	tx.read()
 }
 
-// view returns what the transaction must see: the newest state or, if it reads a snapshot, the state of its snapshot,
-// with its own first operations applied.
+// view returns what the transaction must see: the newest state if it reads with locks, and otherwise the state of its
+// snapshot. To that state, view applies the transaction's own first operations. The parameter operations is their
+// number.
 func (tx *transaction) view(operations int) (*model, error) {
 	m := tx.base
 	if tx.mode == pessimistic {
@@ -156,7 +157,7 @@ func (tx *transaction) view(operations int) (*model, error) {
 	return tx.on(m, operations)
 }
 
-// on returns a copy of a model to which the first operations of the transaction are applied.
+// on returns a copy of a model after the transaction's first operations. The parameter operations is their number.
 func (tx *transaction) on(m *model, operations int) (*model, error) {
 	m = m.clone()
 	for _, o := range tx.operations[:operations] {
@@ -167,7 +168,7 @@ func (tx *transaction) on(m *model, operations int) (*model, error) {
 	return m, nil
 }
 
-// first records the present state as that of the transaction's snapshot, if the transaction has none yet.
+// first makes the present state the snapshot of the transaction, if the transaction has no snapshot yet.
 func (tx *transaction) first() {
 	if tx.base == nil {
 		tx.base = tx.w.now().m

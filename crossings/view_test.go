@@ -74,9 +74,8 @@ func (w *world) changeView() *change {
 	}}
 }
 
-// viewReading returns a reading of a view as a role. Sometimes it adds a condition to the query whose evaluation gives
-// an error for rows that the view leaves out. So the reading fails if the server evaluates the condition for such a
-// row.
+// viewReading returns a reading of a view as a role. Sometimes it adds a condition to the query. For rows that the view
+// leaves out, this condition gives an error. So the reading fails if the server evaluates the condition for such a row.
 func (w *world) viewReading(m *model, role string) *reading {
 	if len(m.views) == 0 {
 		return nil
@@ -120,8 +119,8 @@ func (m *model) may(role string, v view) bool {
 	return role == "" || m.roles[role][v.name] && (v.definer || m.roles[role][v.table])
 }
 
-// allowed checks whether a role got or was denied an answer as it must be. If the answer had to be denied and was,
-// allowed returns the rows of the model, so that the comparison succeeds.
+// allowed checks that the server has answered a role if may is true, and has denied the answer otherwise. If the server
+// was right to deny the answer, allowed returns the rows of the model, so that the comparison succeeds.
 func (w *world) allowed(rows [][]cell, err error, g *target, role string, may bool) ([][]cell, error) {
 	denied := status.Code(err) == codes.PermissionDenied
 	if denied == may {

@@ -205,7 +205,7 @@ func (w *world) readOne() {
 	})
 }
 
-// became adds a state to the history. The state is valid from the timestamp at on.
+// became adds a state to the history. The parameter at is the timestamp from which the state is valid.
 func (w *world) became(m *model, at time.Time) {
 	if last := w.now(); !at.After(last.from) {
 		if !sameRows(last.m, m) {
@@ -389,7 +389,7 @@ func (w *world) settle() {
 	w.states = append(w.states, &state{m: m, from: w.strong()})
 }
 
-// strong returns a timestamp that is not before any commit.
+// strong returns a timestamp at or after that of every commit.
 func (w *world) strong() time.Time { return w.db.Transactions().Now().Time() }
 
 // forget removes the states that are too old to be read.
@@ -416,7 +416,7 @@ func (w *world) crash(files *disktest.Disk) {
 	w.boot(files)
 }
 
-// agrees returns an error unless each table has, at present, the rows of the model.
+// agrees returns an error if the present rows of a table differ from those of the model.
 func (w *world) agrees(m *model) error {
 	for _, t := range m.tables {
 		r := w.wholeTable(t)

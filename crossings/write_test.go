@@ -153,8 +153,8 @@ func (w *world) predicate(t *table) *predicate {
 	return p
 }
 
-// operationsOf returns a write with up to n random operations whose verbs are among kinds; nil if none is possible.
-// way is the name of the feature that stands for the way of writing.
+// operationsOf returns a write with up to n random operations whose verbs are among kinds; nil if none is possible. The
+// parameter way names the feature for the way of writing, such as mutations or DML.
 func (w *world) operationsOf(n int, way string, atomic bool, kinds ...verb) *write {
 	m := w.now().m
 	x := &write{way: way, features: of(way), atomic: atomic}

@@ -58,8 +58,8 @@ func (b *bed) storedBytes() (n int) {
 	return n
 }
 
-// TestVersionsShare creates the last of many tables one by one. The storage and memory of each schema version must
-// depend only on what the version changes, not on the size of the schema.
+// TestVersionsShare adds tables one by one to a schema that has many. The storage and memory of each schema version
+// must depend only on what the version changes, not on the size of the schema.
 func TestVersionsShare(t *testing.T) {
 	const tables, versions = 1000, 100
 	b := create(t, tableStatements(0, tables)...)

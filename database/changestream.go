@@ -117,7 +117,7 @@ type ChangeStreamArguments struct {
 }
 
 // ReadChangeStream begins a query of a change stream. resume is the position after which an interrupted query
-// continues, or zero for a new query. The reader charges the bytes that it keeps to memory.
+// continues, or zero for a new query. The reader charges the bytes that it keeps to the account memory.
 func (d *Database) ReadChangeStream(ctx context.Context, s *schema.ChangeStream, args ChangeStreamArguments, resume changestream.Position, memory *memory.Account) (*changestream.Reader, error) {
 	if err := args.check(); err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (a *ChangeStreamArguments) check() error {
 	return nil
 }
 
-// ceil returns the first commit timestamp that is not before the time v.
+// ceil returns the first commit timestamp at or after the time v.
 func ceil(v value.Value) mvcc.Timestamp {
 	t := v.AsTime()
 	ts := mvcc.TimestampOf(t)

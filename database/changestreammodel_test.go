@@ -313,8 +313,8 @@ type childPartition struct {
 	from  mvcc.Timestamp
 }
 
-// readPartition reads a partition up to the timestamp end. If token is nil, it reads the list of the partitions that
-// exist at the timestamp begin.
+// readPartition reads a partition between the timestamps begin and end. If token is nil, it reads the list of the
+// partitions that exist at begin.
 func (w *streamWorld) readPartition(s *schema.ChangeStream, token *string, begin, end mvcc.Timestamp) (records []streamRecord, children []childPartition, err error) {
 	args := ChangeStreamArguments{
 		Start: value.OfTime(begin.Time()), End: value.OfTime(end.Time()), Heartbeat: value.OfInt64(changestream.MaxHeartbeat.Milliseconds()),

@@ -32,8 +32,8 @@ func (r *retained) hours(n int) {
 	}
 }
 
-// reads checks that the stream returns the records of the last hours, each once, and that a read from an earlier time
-// fails.
+// reads checks that the stream returns each record of the last hours once, and that a read from an earlier time fails.
+// The parameter hours is the number of these hours.
 func (r *retained) reads(when string, hours int) {
 	r.t.Helper()
 	s, now := r.db.Catalog().Streams[0], r.oracle.Now()
@@ -59,7 +59,8 @@ func (r *retained) reads(when string, hours int) {
 	}
 }
 
-// collects runs a garbage collection and checks that want records are left in the store.
+// collects runs a garbage collection and checks how many records are left in the store. The parameter want is the right
+// number.
 func (r *retained) collects(want int) {
 	r.t.Helper()
 	if err := r.db.collect(context.Background()); err != nil {

@@ -34,7 +34,7 @@ func newCopied(t *testing.T, statements ...string) copied {
 	return c
 }
 
-// hold keeps the background upkeep from making a step until letGo.
+// hold stops the background upkeep until letGo is called.
 func (c copied) hold() { c.db.upkeep.StepMu.Lock() }
 
 func (c copied) letGo() { c.db.upkeep.StepMu.Unlock() }
@@ -210,9 +210,9 @@ func TestOldChunksBeforeNewCopies(t *testing.T) {
 	}
 }
 
-// TestColumnarCountAfterSlowPass checks when the pass after a slow one is made. If the slow pass waited for a
-// processor, the next one must not be delayed. If it used much CPU time, the next one must be delayed, but by
-// copies.CountWithin at most, however few commits there are.
+// TestColumnarCountAfterSlowPass checks when changed rows are counted again after a count that took long. If the slow
+// count only waited for a processor, the next one must not be delayed. If it used much CPU time, the next one must be
+// delayed, but by copies.CountWithin at most, however few commits there are.
 func TestColumnarCountAfterSlowPass(t *testing.T) {
 	c := newCopied(t, "CREATE TABLE T (K INT64, S STRING(MAX)) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
 	insert := func(k int) {
@@ -260,8 +260,8 @@ func (c *collecting) Err() error {
 	return c.Context.Err()
 }
 
-// TestCountBesideCollection runs a garbage collection in the middle of a pass over changes. The pass must continue
-// after the new horizon, and count the changes of newer chunks.
+// TestCountBesideCollection runs a garbage collection while changed rows are counted. The count must go on without the
+// collected versions, and count the changes of newer chunks.
 func TestCountBesideCollection(t *testing.T) {
 	c := newCopied(t, "CREATE TABLE A (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')", "CREATE TABLE Middle (K INT64) PRIMARY KEY (K)",
 		"CREATE TABLE B (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")

@@ -9,8 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/database/background"
 )
 
-// awaitCopies waits until the copies of a database lack no rows and holds returns true. It calls holds with the number
-// of rows in all copies, and with how many of them have changed.
+// awaitCopies waits until the copies of a database have all rows of their tables and the function holds returns true.
+// It calls holds with the number of rows in all copies, and with the number of those that have changed.
 func awaitCopies(t testing.TB, d *Database, holds func(rows, changed int64) bool) {
 	t.Helper()
 	for {

@@ -22,7 +22,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// onDisk opens a database on a test disk. Its background upkeep is held, so the test runs the upkeep itself.
+// onDisk opens a database on a test disk. It stops the background upkeep, so that the test itself runs the upkeep.
 func onDisk(t *testing.T, disk *disktest.Disk) (copied, *pebble.Store) {
 	t.Helper()
 	store, err := pebble.Open("data", disk)
@@ -39,8 +39,8 @@ func onDisk(t *testing.T, disk *disktest.Disk) (copied, *pebble.Store) {
 	return c, store
 }
 
-// TestColumnarFullDisk checks that on a full disk the upkeep fails only to write chunks, and that it continues when
-// space has been freed.
+// TestColumnarFullDisk checks that on a full disk the upkeep returns kv.ErrRefused and the copies keep the right rows.
+// When space has been freed, the upkeep must continue.
 func TestColumnarFullDisk(t *testing.T) {
 	disk := disktest.New("data", 64<<20)
 	c, store := onDisk(t, disk)
@@ -78,9 +78,9 @@ func TestColumnarFullDisk(t *testing.T) {
 	}
 }
 
-// TestColumnarFaults makes one disk call fail while copies are made and kept up to date, for a few calls of each kind.
-// Then the process or the machine dies. Afterwards the stored data must be undamaged, and the copies must have the same
-// rows as the tables.
+// TestColumnarFaults makes one disk call fail while copies are made and kept up to date. Then the process or the
+// machine dies. Afterwards the stored data must be undamaged, and the copies must have the same rows as the tables. The
+// test does this for a few calls of each kind.
 func TestColumnarFaults(t *testing.T) {
 	for name, kinds := range map[string][]errorfs.OpKind{
 		"write": {errorfs.OpFileWrite, errorfs.OpFileWriteAt},
@@ -97,8 +97,8 @@ func TestColumnarFaults(t *testing.T) {
 	}
 }
 
-// runFaulty makes the disk call with number at fail, or none if at is negative. It returns how many calls of these
-// kinds there were.
+// runFaulty makes one disk call fail: of the calls of the given kinds, the one with the number at. If at is negative,
+// no call fails. It returns how many calls of these kinds there were.
 func runFaulty(t *testing.T, kinds []errorfs.OpKind, at int64) int64 {
 	t.Helper()
 	disk := disktest.New("data", 256<<20)

@@ -13,7 +13,8 @@ import (
 // maxDatabasesPerInstance is the service's quota: https://cloud.google.com/spanner/quotas#instance_limits.
 const maxDatabasesPerInstance = 100
 
-// A Creation is a database that is being made. Until End, no other request can make a database of the same name.
+// A Creation is a database that is being made. Until its method End is called, no other request can make a database of
+// the same name.
 type Creation struct {
 	registry *Registry
 	name     string
@@ -65,8 +66,8 @@ func (r *Registry) awaitErased(ctx context.Context, d *Dropped) error {
 }
 
 // Plan makes the database's schema from DDL statements, without writing to the store. It returns the error of the first
-// statement that fails. If there are many statements, it takes minutes. protoDescriptors is as in
-// schemachange.Operation: a serialized FileDescriptorSet, or nil.
+// statement that fails. It takes minutes for many statements. protoDescriptors is a serialized FileDescriptorSet, or
+// nil: see schemachange.Operation.
 func (c *Creation) Plan(ctx context.Context, statements []string, protoDescriptors []byte) error {
 	c.sequences = sequence.New(c.registry.store)
 	var err error

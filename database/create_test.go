@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 )
 
-// counting is a store that counts expensive operations: synced batches, and range deletions. The latter are expensive
-// because each iterator sorts those that are in memory.
+// counting is a store that counts expensive operations: synced batches, and range deletions. Range deletions are
+// expensive because each iterator sorts those that are in memory.
 type counting struct {
 	kv.Store
 	synced, ranges atomic.Int64

@@ -118,7 +118,7 @@ func (e *StatementError) Unwrap() error { return e.Err }
 // newDatabase makes and stores an empty database in a new key space. Requests do not find the database yet.
 //
 // Its first schema version is valid from timestamp 0 on. So a read at a time before the database was created finds the
-// tables that it was created with, without rows. The service does the same, as the tests of its client show:
+// tables that it was created with, without rows. Cloud Spanner does the same, as the tests of its client show:
 // https://github.com/googleapis/google-cloud-go/blob/main/spanner/integration_test.go (TestIntegration_SingleUse,
 // exact_staleness).
 func (r *Registry) newDatabase(ctx context.Context, c *Creation, operation string) (*Database, error) {
@@ -224,9 +224,9 @@ func (d *Database) schemaChanged() {
 	d.upkeep.Wake()
 }
 
-// openSplits loads the split points of users, and uses the bounds of change stream partitions as bounds by size.
-// Without these bounds, each start would join the partitions until SplitBySize finds the bounds again. The schema
-// versions must have been loaded before.
+// openSplits loads the split points of users. It also splits at the bounds of change stream partitions, as if
+// SplitBySize had found them. Without these bounds, each start would join the partitions until SplitBySize finds the
+// bounds again. The schema versions must have been loaded before.
 func (d *Database) openSplits() (err error) {
 	d.splits, err = split.Open(split.Config{
 		Database: d.name, Space: d.space, Store: d.registry.store, Rows: d.rows, Clock: d.registry.cfg.Clock,
@@ -235,7 +235,8 @@ func (d *Database) openSplits() (err error) {
 	return err
 }
 
-// transact makes the managers that need transactions: of transactions, jobs, row deletion and columnar copies.
+// transact makes the manager of transactions and the managers of row deletion and columnar copies. It also gives the
+// runner of jobs to the schema manager.
 func (d *Database) transact() {
 	txns := txn.NewManager(d.rows, d.registry.oracle, txn.Config{Retention: d.Retention(), Catalog: d.Catalog(), Waited: d.lockWaited, Streams: d.streams})
 	d.txns, d.jobs = txns, job.Runner{Transactions: txns, Clock: d.registry.cfg.Clock, Catalog: d.Catalog}
@@ -316,7 +317,8 @@ func (d *Database) CatalogAt(at mvcc.Timestamp) (*schema.Catalog, error) {
 	return d.schema.CatalogAt(at)
 }
 
-// DDL returns the statements that make the schema of the newest version that is not tentative.
+// DDL returns the statements that make the newest schema version that is not tentative. A version is tentative until
+// its schema change has ended.
 func (d *Database) DDL() []string { return d.schema.SettledCatalog().DDL() }
 
 // ProtoDescriptors returns the serialized FileDescriptorSet that the statements returned by DDL need; nil if they need

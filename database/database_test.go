@@ -48,7 +48,8 @@ func dropDatabase(r *Registry) error {
 	return err
 }
 
-// openAt is open with a clock. If wrap is not nil, the registry uses the store that wrap returns for the store on fs.
+// openAt opens a registry on fs with the given clock. If wrap is not nil, the registry uses the store that wrap returns
+// for the store on fs.
 func openAt(t testing.TB, fs vfs.FS, clock func() time.Time, wrap func(kv.Store) kv.Store) *bed {
 	t.Helper()
 	disk, err := pebble.Open("data", fs)
@@ -88,7 +89,8 @@ func create(t testing.TB, statements ...string) *bed {
 	return createOn(t, nil, statements...)
 }
 
-// createOn is create with a store that wrap makes from the store on the file system.
+// createOn creates a database on a new file system in memory. If wrap is not nil, the registry uses the store that wrap
+// returns for the store on the file system.
 func createOn(t testing.TB, wrap func(kv.Store) kv.Store, statements ...string) *bed {
 	t.Helper()
 	b := openAt(t, vfs.NewMem(), time.Now, wrap)
@@ -141,7 +143,7 @@ func (b *bed) insert(tableName string, rows ...[2]int64) error {
 }
 
 // insertBeside starts goroutines that insert rows into T until stop is closed. The keys are above those of existing
-// rows. It returns the count of inserted rows.
+// rows. It returns a counter of the inserted rows.
 func (b *bed) insertBeside(stop chan struct{}, running *sync.WaitGroup) *atomic.Int64 {
 	written := new(atomic.Int64)
 	for i := range int64(4) {

@@ -23,8 +23,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// hold runs a statement that works on existing rows until its first catalog is published and progress was reported
-// reports times. Then it makes the store refuse writes, so that the change stays unfinished.
+// hold runs a statement that works on existing rows. It waits until the statement's first catalog is published and
+// progress was reported as often as the parameter reports says. Then it makes the store refuse writes, so that the
+// change stays unfinished.
 func hold(d *Database, store *disktest.Refusing, statement string, reports int) error {
 	before := len(d.schema.Versions())
 	var reported atomic.Int64
@@ -40,8 +41,8 @@ func hold(d *Database, store *disktest.Refusing, statement string, reports int) 
 	return nil
 }
 
-// hold leaves the schema change of a statement unfinished: see the function hold. The database must be on a store that
-// can refuse batches: see createOn.
+// hold calls the function hold for the test's database, which leaves the schema change of a statement unfinished. The
+// database must be on a store that can refuse batches: see createOn.
 func (b *bed) hold(statement string, reports int) {
 	b.t.Helper()
 	if err := hold(b.db, b.store.(*disktest.Refusing), statement, reports); err != nil {
@@ -221,7 +222,7 @@ func TestForeignKeyWhileWriting(t *testing.T) {
 }
 
 // TestCancelledExpression checks that a statement fails with the context's error if the context ends while an
-// expression is compiled. Only then is the operation resumed after a restart.
+// expression is compiled. An operation with another error would not be resumed after a restart.
 func TestCancelledExpression(t *testing.T) {
 	b := open(t, vfs.NewMem())
 	ctx, cancel := context.WithCancel(t.Context())

@@ -20,9 +20,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestDDLRoundTrips runs the statements that GetDatabaseDdl returns in an empty database. GetDatabaseDdl of that
-// database must return the same statements. The schemas are random, with every kind of object. Some names are reserved
-// words, differ from a reserved word only in case, or are in a named schema.
+// TestDDLRoundTrips takes the statements that GetDatabaseDdl returns for a database, and runs them in an empty
+// database. GetDatabaseDdl must then return the same statements for the second database. The schemas are random, with
+// every kind of object. Some names are reserved words, differ from a reserved word only in case, or are in a named
+// schema.
 func TestDDLRoundTrips(t *testing.T) {
 	succeeded := map[string]int{}
 	for seed := range uint64(6) {
@@ -58,8 +59,8 @@ func emptyCatalog() *schema.Catalog {
 	return c
 }
 
-// RandomDDL returns a random schema as GetDatabaseDdl prints it, of a database called round-trip, and the descriptors
-// of its proto bundle; nil if it has none.
+// RandomDDL returns a random schema as GetDatabaseDdl prints it, of a database called round-trip. protos holds the
+// descriptors of its proto bundle; nil if it has none.
 func RandomDDL(seed uint64) (ddl []string, protos []byte) {
 	g := newDDLGenerator(seed)
 	for range 250 {

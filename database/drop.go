@@ -77,8 +77,8 @@ func (r *Registry) drop(list []*Database, remove func(kv.Batch) error) (*Dropped
 	return dropped, nil
 }
 
-// removeRecord adds to batch b the deletion of the database's record and operations, and a record of its key space as
-// an orphan, so that the next start erases that key space if Erase does not.
+// removeRecord adds to batch b the deletion of the database's record and operations. It also adds a record that marks
+// the key space as an orphan. If Erase does not erase that key space, the next start does.
 func (d *Database) removeRecord(b kv.Batch) error {
 	return errors.Join(
 		b.Delete(meta.Key(meta.Database, d.name)),

@@ -43,8 +43,8 @@ func TestSequenceByFunction(t *testing.T) {
 	b.commitsAfter("INSERT INTO T (V) VALUES (1)", "ALTER SEQUENCE S RESTART COUNTER WITH 7", codes.Aborted)
 }
 
-// commitsAfter runs a statement in a transaction, changes the schema, and checks the code with which the transaction
-// then commits.
+// commitsAfter runs a statement in a transaction, then changes the schema, and then commits the transaction. It checks
+// the status code of the commit.
 func (b *bed) commitsAfter(statement, change string, want codes.Code) {
 	b.t.Helper()
 	tx := b.db.Transactions().Begin(txn.Options{})
@@ -58,9 +58,9 @@ func (b *bed) commitsAfter(statement, change string, want codes.Code) {
 	}
 }
 
-// TestReplacedFunctionAborts replaces a function after a transaction has used it. The commit must be aborted if the old
-// function has checked a row that the transaction wrote, or has computed a column that it read. Other transactions must
-// commit.
+// TestReplacedFunctionAborts replaces a function that an open transaction has used. The commit must be aborted if the
+// old function has checked a row that the transaction wrote, or has computed a column that the transaction read.
+// Otherwise the transaction must commit.
 func TestReplacedFunctionAborts(t *testing.T) {
 	b := create(t, "CREATE FUNCTION Most() RETURNS INT64 AS (10)",
 		"CREATE TABLE T (K INT64, V INT64, CONSTRAINT C CHECK (V < Most())) PRIMARY KEY (K)", "CREATE TABLE Other (K INT64, V INT64) PRIMARY KEY (K)")

@@ -13,7 +13,8 @@ import (
 // enough, since the shortest retention period is one hour.
 const collectEvery = 15 * time.Minute
 
-// checkpointLife is how long the checkpoint of an interrupted job is kept. Only until then can the job be resumed.
+// checkpointLife is how long the checkpoint of an interrupted job is kept. After this time the job can no longer be
+// resumed.
 const checkpointLife = 24 * time.Hour
 
 // collectGarbage deletes data that no read can see any more, every collectEvery until ctx ends.

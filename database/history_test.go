@@ -16,8 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// probes are queries of all objects that the statements of TestHistory may make. If an object does not exist, its query
-// fails, which is an answer, too.
+// probes are queries of all objects that the statements of TestHistory may make. If an object does not exist, the
+// answer is the error of its query.
 var probes = func() (list []string) {
 	for _, t := range []string{"A", "B"} {
 		list = append(list, "SELECT * FROM "+t+" ORDER BY K", "SELECT COUNT(*) FROM "+t)

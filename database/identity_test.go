@@ -8,7 +8,7 @@ import (
 )
 
 // TestStartWaitsForRoom makes the store refuse the first batches of a start. The start must wait until the store
-// accepts batches again, as it does on a full disk once it has deleted the log that a crash has left.
+// accepts batches again. On a full disk, a real store does so once it has deleted the log that a crash has left.
 func TestStartWaitsForRoom(t *testing.T) {
 	a := newAged(t)
 	before := a.Identity().Start

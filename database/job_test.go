@@ -69,9 +69,9 @@ func TestSchemaChangeProgress(t *testing.T) {
 	}
 }
 
-// TestPartitionedDMLResumes runs a partitioned DML statement that fails half way, and runs it again under its name in
-// the same process and in another one. The runs together must change every row once and count them all. After the
-// statement has succeeded, another run must change nothing and return the same count.
+// TestPartitionedDMLResumes runs a partitioned DML statement that fails half way, and runs it again under the same job
+// name, after a restart and in the same process. The runs together must change every row once and count them all. After
+// the statement has succeeded, another run must change nothing and return the same count.
 func TestPartitionedDMLResumes(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	rows := rowsOf(3 * table.ChunkRows)
@@ -107,7 +107,7 @@ func TestPartitionedDMLResumes(t *testing.T) {
 	}
 }
 
-// hooked is a store that calls committed after each synced commit.
+// hooked is a store that calls the function committed after each synced commit.
 type hooked struct {
 	kv.Store
 	committed func()

@@ -6,9 +6,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// A LockOwner runs a transaction. LockColumns lists the columns of a table or index, target, that the transaction has
-// written so far, or read if written is false. Each is Table.Column. LockColumns may be called from any goroutine at
-// any time.
+// A LockOwner runs a transaction. LockColumns returns columns of the table or index that target names, each as
+// Table.Column: those that the transaction has written so far or, if written is false, those that it has read.
+// LockColumns may be called from any goroutine at any time.
 type LockOwner interface {
 	LockColumns(target string, written bool) []string
 }
@@ -20,7 +20,8 @@ func (d *Database) lockWaited(w *txn.LockWait) {
 	d.Stats().LockWait(&stats.LockWait{Key: text, End: w.Began.Add(w.Waited), Wait: w.Waited, Requests: lockRequests(target, append(w.Held, w.Wanted))})
 }
 
-// lockRequests lists the first column of each party, then the second of each, and so on. Statistics keep only the first
+// lockRequests lists the columns for which each party locks a row. A party is a transaction that holds or wants the
+// lock. The list has the first column of each party, then the second of each, and so on. Statistics keep only the first
 // few elements, and this order makes them include all parties.
 func lockRequests(target string, parties []txn.LockParty) (list []stats.LockRequest) {
 	columns := make([][]string, len(parties))
@@ -39,8 +40,9 @@ func lockRequests(target string, parties []txn.LockParty) (list []stats.LockRequ
 	return list
 }
 
-// lockColumns lists the columns for which a party locks a row: those that it writes, or else those that it reads. If
-// there are none, because the party checks that a parent or a referenced row exists, it returns the column _exists.
+// lockColumns lists the columns for which a transaction locks a row: those that it writes, or else those that it reads.
+// If there are none, because the transaction only checks that a parent or a referenced row exists, it returns the
+// column _exists.
 func lockColumns(target string, p txn.LockParty) []string {
 	if o, ok := p.Owner.(LockOwner); ok {
 		for _, written := range []bool{true, false} {
@@ -55,7 +57,8 @@ func lockColumns(target string, p txn.LockParty) []string {
 	return []string{target + "." + stats.Exists}
 }
 
-// LockText returns the text that ROW_RANGE_START_KEY shows for the key or range of a wait.
+// LockText returns the text that ROW_RANGE_START_KEY shows for the wait w: the text of the locked key, or of the start
+// of the locked range.
 func (d *Database) LockText(w *txn.LockWait) string {
 	_, text := d.locate(w.Start, len(w.End) > 0)
 	return text
@@ -72,7 +75,7 @@ func lockMode(m table.Lock) string {
 }
 
 // locate returns the name of the table or index that a key belongs to, and the text of the key. open says that the key
-// is the start of a range.
+// is the start of a range. Both results are "" if the newest catalog has no table or index with this key.
 func (d *Database) locate(key []byte, open bool) (name, text string) {
 	l, vals := table.Locate(d.Catalog(), key)
 	if l == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// operationLife is how long after its end clients can get an operation. The service has the same time:
-// https://cloud.google.com/spanner/docs/manage-and-observe-long-running-operations.
+// operationLife is how long clients can still get an operation after it has ended. The service keeps operations for the
+// same time: https://cloud.google.com/spanner/docs/manage-and-observe-long-running-operations.
 const operationLife = 7 * 24 * time.Hour
 
 // Operation is a long-running operation. It is stored when it begins, so that the next process can resume it, and again
@@ -46,14 +46,14 @@ func (r *Registry) PutOperation(o Operation) error {
 	return nil
 }
 
-// Applied returns the times at which the statements of a running operation took effect, in order, for those statements
-// that have.
+// Applied returns the times at which the statements of a running operation took effect, in order. It leaves out
+// statements that have not taken effect yet.
 func (r *Registry) Applied(o *Operation) ([]time.Time, error) {
 	return schemachange.Applied(r.store, o.Name, o.Started)
 }
 
-// resumes reports whether the next process will resume the schema change of an operation. began is when the operation
-// began.
+// resumes reports whether the next process will resume the schema change of an operation. It returns false if the
+// stored operation of this name did not begin at the time began.
 func (r *Registry) resumes(name string, began time.Time) (bool, error) {
 	o, err := r.Operation(name)
 	return o != nil && o.Ended.IsZero() && !o.Cancelled && o.Started.Equal(began), err
@@ -73,8 +73,8 @@ func (r *Registry) Operation(name string) (*Operation, error) {
 	return readOperation(it)
 }
 
-// Operations iterates, by name, over the stored operations whose names begin with prefix and are greater than after. It
-// ends after it has returned an error.
+// Operations iterates, by name, over the stored operations whose names begin with prefix and are greater than after.
+// The iteration ends after an error.
 func (r *Registry) Operations(prefix, after string) iter.Seq2[*Operation, error] {
 	return func(yield func(*Operation, error) bool) {
 		lower, upper := meta.Range(meta.Operation + prefix)

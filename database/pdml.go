@@ -26,8 +26,8 @@ type PartitionedDML struct {
 	Excluded  bool           // change streams that allow the exclusion do not record its changes
 	// Job is a name of the execution that is unique in the database. If the statement fails, or the server stops, a run
 	// with the same Job skips the rows that are done. After the statement has succeeded, a run with the same Job
-	// changes nothing and returns the same result. Both work for checkpointLife. If Job is empty, each run begins with
-	// the first row.
+	// changes nothing and returns the same result. Both hold until checkpointLife after the last checkpoint of the Job.
+	// If Job is empty, each run begins with the first row.
 	Job string
 }
 
@@ -55,8 +55,8 @@ const (
 	retryPartitioned = time.Millisecond
 )
 
-// ResumesPartitionedDML reports whether a partitioned DML statement that began at a time can still be resumed. It can
-// while its checkpoint is kept, and that is not older than the statement.
+// ResumesPartitionedDML reports whether a partitioned DML statement that began at the time began can still be resumed.
+// Its checkpoint is not older than the statement, and is kept for checkpointLife.
 func (d *Database) ResumesPartitionedDML(began time.Time) bool {
 	return d.registry.cfg.Clock().Sub(began) < checkpointLife
 }
@@ -90,14 +90,14 @@ type dmlRun struct {
 	shown                int64 // changed rows that were reported to progress
 }
 
-// dmlState is stored in the checkpoint: the counts so far, and the ID of the table or index that is scanned, to which
-// the key in the checkpoint belongs.
+// dmlState is stored in the checkpoint. It holds the counts so far, and the ID of the table or index that the statement
+// scans. The key in the checkpoint belongs to this table or index.
 type dmlState struct {
 	Changed
 	Object schema.TableID
 }
 
-// errGone says that a partitioned DML statement would scan another table or index than when it began.
+// errGone says that a partitioned DML statement, planned again, would scan another table or index than when it began.
 var errGone = errors.New("partitioned DML has lost its table")
 
 // find finds the next chunk of the table or index that the statement scans. A statement without a scan has a single

@@ -38,7 +38,7 @@ func (d *Database) Tables(c *schema.Catalog) (*table.Descriptors, error) {
 	return v.Preparer.Tables(), nil
 }
 
-// mutations returns the prepare.Mutations of m: what all mutations of the same table, columns and kind share.
+// mutations returns the prepare.Mutations for m. All mutations of the same table, columns and kind share it.
 func (d *Database) mutations(c *schema.Catalog, m *table.Mutation) *prepare.Mutations {
 	v, err := d.schema.Version(c)
 	if err != nil {

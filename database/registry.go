@@ -39,9 +39,11 @@ type Config struct {
 	NoStatistics bool
 	// Spill stores rows of statements that need more memory than they may use. If it is nil, such statements fail.
 	Spill *spill.Dir
-	// Memory is charged for the memory of analyzing heavy statements; nil counts nothing.
+	// Memory is the budget to which the memory for analyzing heavy statements is charged. If it is nil, this memory is
+	// not counted.
 	Memory *memory.Budget
-	// Kept is charged for memory that outlives a request: prepared statements and sessions; nil counts nothing.
+	// Kept is the budget for memory that outlives a request: prepared statements and sessions. If it is nil, this
+	// memory is not counted.
 	Kept *memory.Budget
 }
 
@@ -246,8 +248,8 @@ func (r *Registry) databasesOf(instance string) []*Database {
 	return list
 }
 
-// erase adds to batch b the deletion of all stored data of the database in a key space, except its record and its
-// operations. Reads that are still running then fail with the error gone.
+// erase adds to batch b the deletion of all stored data of the database that has this key space, except its record and
+// its operations. Reads that are still running then fail with the error in gone.
 func (r *Registry) erase(b kv.Batch, space mvcc.Space, gone error) error {
 	for _, kind := range []string{meta.Schema, meta.Table, meta.Counter, meta.SplitPoint, meta.Session} {
 		if err := b.DeleteRange(meta.Range(meta.OfSpace(kind, space))); err != nil {

@@ -58,7 +58,7 @@ func (o *operated) start(t *testing.T) {
 	o.bed = openAt(t, o.files, func() time.Time { return time.Now().Add(time.Duration(o.now.Add(int64(o.lag)))) }, nil)
 }
 
-// restart closes the process and opens the files in left, which it has left.
+// restart ends the process and starts a new one on left, which holds the files that the old process has left behind.
 func (o *operated) restart(left *vfs.MemFS) {
 	o.t.Helper()
 	t := o.t.(*testing.T)
@@ -71,8 +71,8 @@ func (o *operated) restart(left *vfs.MemFS) {
 	}
 }
 
-// change runs statements as the operation, and returns how often they reported progress. After report number after, it
-// calls happens and then ends the context, as if the process ended.
+// change runs statements as part of the operation, and returns how often they reported progress. When the number of
+// reports reaches after, it calls happens and then ends the context, as if the process ended.
 func (o *operated) change(statements []string, after int, happens func()) (reports int, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -106,7 +106,8 @@ var resumable = map[string]struct {
 	"not null":     {"ALTER TABLE T ALTER COLUMN V INT64 NOT NULL", 7, checkpointLag},
 }
 
-// checkpointLag is the lag by which each chunk of a validation takes long enough for a checkpoint.
+// checkpointLag is how far each reading of the clock must advance it so that each chunk of a validation takes long
+// enough for a checkpoint.
 const checkpointLag = time.Second
 
 // TestInterruptedChange interrupts an operation's schema change by a crash or by the end of the server. The next
@@ -187,7 +188,7 @@ func TestCancelledBehindAnother(t *testing.T) {
 	}
 }
 
-// publishedBy returns the timestamps of tentative versions.
+// publishedBy returns the timestamps of the schema versions that an unfinished schema change has published.
 func publishedBy(d *Database) (list []mvcc.Timestamp) {
 	for _, v := range d.schema.Versions() {
 		if v.Tentative() {
@@ -211,9 +212,9 @@ func (o *operated) complete(sql string) {
 	}
 }
 
-// TestUnreadEntriesGo undoes the creation of an index: it is cancelled, finds a row that breaks its rule, or is
-// abandoned by the next process. The index entries must be deleted at once if no read at any timestamp may use them. If
-// reads have used the index, the entries must stay for as long as such reads are possible.
+// TestUnreadEntriesGo undoes the creation of an index, because the change is cancelled, because a row breaks its rule,
+// or because the next process does not resume it. The index entries must be deleted at once if no read at any timestamp
+// may use them. If reads may have used the index, the entries must stay for as long as such reads are possible.
 func TestUnreadEntriesGo(t *testing.T) {
 	cancelled := func(o *operated) {
 		ctx, cancel := context.WithCancel(t.Context())

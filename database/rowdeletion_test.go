@@ -91,13 +91,15 @@ func (a *aged) clock() time.Time { return time.UnixMicro(a.now.Add(a.lag.Load())
 
 // TestRowDeletion runs the scripts in testdata/row_deletion.
 //
-//	ddl | dml [tx=NAME]   statements, one a line; in a transaction that stays open, or one each
+//	ddl | dml [tx=NAME]   runs statements, one a line; dml runs each in its own transaction, or all in the open
+//	                      transaction NAME
 //	end NAME              commits an open transaction
 //	clock DURATION        advances the clock
-//	pass                  one pass over the tables, then prints SPANNER_SYS; watermarks are relative to the clock
-//	collect               collects old versions, and prints the same
+//	pass                  makes a pass over the tables; prints the tables ROW_DELETION_POLICIES and TASKS of
+//	                      SPANNER_SYS, with times as ages
+//	collect               collects old versions; prints the same two tables
 //	query                 prints rows
-//	restart               closes the registry and opens it again
+//	restart               closes the registry and opens it again; prints the same two tables
 func TestRowDeletion(t *testing.T) {
 	datadriven.Walk(t, "testdata/row_deletion", func(t *testing.T, path string) {
 		a := newAged(t)
@@ -181,7 +183,7 @@ func (a *aged) execute(w table.Writer, sql string) error {
 	return err
 }
 
-// query runs a query and prints the rows, with timestamps as days since 2030.
+// query runs a query and prints the rows. It prints a timestamp as its age relative to the clock.
 func (a *aged) query(sql string) (string, error) {
 	ctx := context.Background()
 	s, err := a.db.Prepare(ctx, a.db.Catalog(), sql, nil, prepare.Options{})

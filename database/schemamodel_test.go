@@ -106,8 +106,8 @@ type pastRead struct {
 	want []string
 }
 
-// betweenStore is a store that calls between before each commit without a sync. Such commits are the batches of an
-// index build.
+// betweenStore is a store that calls the function between before each commit that is not synced. Such commits are the
+// batches of an index build.
 type betweenStore struct {
 	kv.Store
 	between func()
@@ -300,8 +300,8 @@ func (w *schemaWorld) transaction() {
 		return
 	}
 	r := w.model.randomWrite(w.rng, w.pending == nil || !w.pending.cascades)
-	// The transaction and the schema change run in one goroutine, so the change cannot wait for the transaction:
-	// Background makes the transaction give way.
+	// The transaction and the schema change run in one goroutine, so the change cannot wait for the transaction. The
+	// option Background makes the transaction give way to the change.
 	tx := w.db.Transactions().Begin(txn.Options{Background: true, ReadLock: txn.ReadLock(w.rng.IntN(3))})
 	w.done = append(w.done, r.sql)
 	_, err := w.in(tx, r.sql)

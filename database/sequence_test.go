@@ -227,7 +227,7 @@ func newHandedOut(t *testing.T) *handedOut {
 	return h
 }
 
-// add adds the values that a transaction, which has ended, has got from a counter.
+// add records that a transaction has ended, and adds the values that the transaction has got from a counter.
 func (h *handedOut) add(counter int, list []int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -250,7 +250,7 @@ func (h *handedOut) fail(err error) {
 	h.changed.Broadcast()
 }
 
-// await waits until that many more transactions have ended, or a client has failed.
+// await waits until the given number of further transactions have ended, or until a client has failed.
 func (h *handedOut) await(more int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -259,7 +259,8 @@ func (h *handedOut) await(more int) {
 	}
 }
 
-// crash returns the files that are left if the machine crashes now, and the values that were given out before.
+// crash returns the files that are left if the machine crashes now, and a new handedOut with the values that were given
+// out before.
 func (h *handedOut) crash(fs *vfs.MemFS, rng *rand.Rand) (*vfs.MemFS, *handedOut) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -30,10 +30,12 @@ type past struct {
 // TestStaleReads runs the scripts in testdata/stale. It knows the commands of TestRowDeletion and:
 //
 //	create                     makes the database, from statements, one a line
-//	ddl [mark=NAME,...]        statements, one a line, as one batch; marks name the times at which they took effect
-//	hold                       publishes the first catalog of a statement that works on existing rows, and leaves the change there
-//	mark NAME                  names the time of a strong read
-//	bound KIND [DURATION|NAME] prints the time at which a read with this bound happens: a mark, or relative to the clock
+//	ddl [mark=NAME,...]        runs statements, one a line, as one batch; marks name the times at which they took effect
+//	hold                       begins a schema change that works on existing rows, and leaves it unfinished after its
+//	                           first catalog is published
+//	mark NAME                  gives the name NAME to the time of a strong read
+//	bound KIND [DURATION|NAME] prints the time at which a read with this bound happens, as a mark's name or relative
+//	                           to the clock
 //	earliest                   prints the earliest version time, relative to the clock
 //	query at=NAME|DURATION     prints rows, or the error
 //	read at=... table=T columns=(C, ...) [index=I]
@@ -150,7 +152,7 @@ func (p *past) runBound(d *datadriven.TestData) (string, error) {
 	return fmt.Sprintln(at.Time().Sub(p.clock())), nil
 }
 
-// at returns the catalog and the snapshot that a request for a read at a timestamp uses.
+// at returns the catalog and the snapshot with which a request reads at a timestamp.
 func (p *past) at(ts mvcc.Timestamp) (*schema.Catalog, *txn.Snapshot, error) {
 	snapshot, err := p.db.Transactions().Snapshot(context.Background(), txn.Bound{Kind: txn.ReadTimestamp, Time: ts.Time()})
 	if err != nil {

@@ -48,8 +48,8 @@ func (d *Database) closeStatistics() {
 	}
 }
 
-// sources returns the functions from which the collector gets other statistics, when it closes an interval or when a
-// query reads their tables.
+// sources returns the functions that give the collector statistics which other parts of the database keep. The
+// collector calls them when it closes an interval, or when a query reads the tables of these statistics.
 func (d *Database) sources() stats.Sources {
 	return stats.Sources{
 		Sizes:            d.tableSizes,

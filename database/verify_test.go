@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestVerify damages undamaged data in one way at a time, by writes that no check of package table sees. It compares
-// the findings of Verify with the expected ones.
+// TestVerify damages undamaged data in one way at a time, by writes that bypass the checks of package table. It
+// compares the findings of Verify with the expected ones.
 func TestVerify(t *testing.T) {
 	for _, c := range []struct {
 		name   string

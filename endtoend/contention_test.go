@@ -11,8 +11,8 @@ import (
 	"google.golang.org/api/iterator"
 )
 
-// crowd is the number of workers that compete for one row. Each must succeed share times. No worker stops before all
-// workers have succeeded that often. So if one worker always loses, the test does not end.
+// crowd is the number of workers that compete for one row. Each worker must succeed share times, and goes on until all
+// workers have done so. If one worker always loses, the test does not end.
 const (
 	crowd = 32
 	share = 3

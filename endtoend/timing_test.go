@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// TestClientMetrics checks that the official client finds in server-timing what its metrics need, once it asks for that
-// header.
+// TestClientMetrics checks that the official client finds what its metrics need in the header server-timing, for which
+// it asks.
 func TestClientMetrics(t *testing.T) {
 	t.Setenv("SPANNER_DISABLE_AFE_SERVER_TIMING", "false")
 	spanner.EnableOpenTelemetryMetrics()

@@ -50,8 +50,8 @@ func (a *Account) Used() int64 {
 
 // Grow charges n bytes. If the budget does not have them, Grow waits for them until MaxWait has passed or ctx ends. If
 // Grow fails, with ctx's error or with RESOURCE_EXHAUSTED, it has charged nothing. others are further accounts of the
-// same request, which keep their memory during the wait. If the n bytes and these accounts together exceed what the
-// budget can give to one request, Grow fails at once.
+// same request, which keep their memory during the wait. If the n bytes, this account and others together exceed what
+// the budget can give to one request, Grow fails at once.
 func (a *Account) Grow(ctx context.Context, n int64, others ...*Account) error {
 	step, small := a.step(n)
 	if step == 0 {
@@ -90,8 +90,8 @@ func (a *Account) TryGrow(n int64) bool {
 	return true
 }
 
-// Refusal returns the error for a request that does not wait after TryGrow has refused n bytes. It also counts the
-// refusal.
+// Refusal returns the error for a request for which TryGrow has refused n bytes, and which does not wait for them. It
+// also counts the refusal.
 func (a *Account) Refusal(n int64) error {
 	b := a.budget
 	b.refused[a.kind].Add(1)

@@ -16,9 +16,9 @@ const (
 	// sending. So small requests go on when large ones have taken all that they may take.
 	smallShare = 16
 	smallBytes = 1 << 20
-	// One statement may take 1/statementShare of the budget. All statements together may take 1/statementsShare, not
-	// counting small accounts. Statements that need more spill to disk. So the other part of the budget is left for
-	// commits, which cannot spill.
+	// One statement may take 1/statementShare of the budget. All statements together may take 1/statementsShare; only
+	// small accounts may exceed this limit. Statements that need more spill to disk. So the other part of the budget is
+	// left for commits, which cannot spill.
 	statementShare  = 8
 	statementsShare = 3
 	// A statement that spills still needs memory for a few blocks and short lists, in an account of kind Spilling. All
@@ -99,8 +99,8 @@ func (b *Budget) Usage() Usage {
 	return u
 }
 
-// allowed returns how many bytes all accounts together may take, counting a request that is now made. Only the request
-// of a small account may use the last part of the budget (smallShare).
+// allowed returns how many bytes all accounts together may take, including those of the present request. small says
+// that a small account makes the request. Only then may the last part of the budget (smallShare) be used.
 func (b *Budget) allowed(small bool) int64 {
 	if small {
 		return b.limit

@@ -2,34 +2,35 @@ package memory
 
 // The constants by which Divide divides the memory of a process.
 const (
-	// EngineBytes is the memory of the storage engine's memtables (four of 16 MiB that wait for a flush, and the one
-	// that is being written) and of the buffers of its flushes and compactions. This memory is outside of Go's heap, as
-	// the engine's block cache is.
+	// EngineBytes is the memory of the storage engine's memtables and of the buffers of its flushes and compactions.
+	// There are up to five memtables of 16 MiB: four wait for a flush, and one is being written. This memory is outside
+	// of Go's heap, as the engine's block cache is.
 	EngineBytes = 96 << 20
 
-	// The block cache gets 1/blockCacheShare of the memory, but at least minBlockCacheBytes. A read of a block that is
-	// not in the cache costs ten times as much, mostly for the system call that reads the block from the operating
-	// system's cache. As the operating system caches blocks too, the share is smaller than in other databases
-	// (PostgreSQL's manual suggests a quarter of the machine's memory). The cache takes memory only as blocks are read.
+	// The block cache gets 1/blockCacheShare of the memory, but at least minBlockCacheBytes. To read a block that is
+	// not in the cache costs ten times as much as to read one that is, mostly because of the system call that reads the
+	// block from the operating system's cache. As the operating system caches blocks too, the share is smaller than in
+	// other databases (PostgreSQL's manual suggests a quarter of the machine's memory). The cache takes memory only as
+	// blocks are read.
 	blockCacheShare    = 8
 	minBlockCacheBytes = 64 << 20
 
-	// 1/spareShare of the memory is not used. It is needed because Go's memory limit is soft: for moments the heap
-	// exceeds the limit, when requests allocate faster than the garbage collector frees. C's allocator also holds some
-	// memory that was freed.
+	// 1/spareShare of the memory stays in reserve, because Go's memory limit is soft: for moments the heap exceeds the
+	// limit, when requests allocate faster than the garbage collector frees. C's allocator also holds some memory that
+	// was freed.
 	spareShare = 10
 
 	// analyzerBytes is the memory of one instance of the library that analyzes SQL, with a few schemas. It is a slice
 	// of bytes in Go's heap. Further instances, for heavy statements, are charged to the budget.
 	analyzerBytes = 64 << 20
 
-	// Prepared statements and sessions, which outlive requests, get 1/keptShare of Go's heap without analyzerBytes.
-	// That is enough for some thousand statements for each GiB of the process.
+	// Prepared statements and sessions, which outlive requests, get 1/keptShare of the rest: Go's heap minus
+	// analyzerBytes. That is enough for some thousand statements for each GiB of the process.
 	keptShare = 16
 
-	// Requests get 1/requestShare of what then remains of Go's heap. The other half is for garbage, connections and
-	// schemas. Go collects garbage more often as the heap comes near its limit; with half of the heap free, this takes
-	// little CPU time.
+	// Requests get 1/requestShare of Go's heap after analyzerBytes and the share of prepared statements and sessions
+	// are subtracted. The other half is for garbage, connections and schemas. Go collects garbage more often as the
+	// heap comes near its limit; with half of the heap free, this takes little CPU time.
 	requestShare = 2
 )
 

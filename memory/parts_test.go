@@ -10,8 +10,8 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// TestDivide: Divide leaves a tenth of the memory free, also of the smallest allowed memory. Requests get at least as
-// many bytes as the table says.
+// TestDivide checks that Divide leaves a tenth of the memory unused, even if the process has only MinBytes. Requests
+// must get at least as many bytes as the table says.
 func TestDivide(t *testing.T) {
 	for total, requests := range map[int64]int64{MinBytes: 100 << 20, 2 << 30: 650 << 20, 16 << 30: 5 << 30} {
 		p := Divide(total)

@@ -2,7 +2,7 @@ package mvcc
 
 import "github.com/crowfoot-db/crowfoot/kv"
 
-// Batch collects versions of the keys of one space. Commit makes all of them visible, and durable, together.
+// Batch collects versions of the keys of one space. Commit makes all of them visible and durable in one step.
 type Batch struct {
 	versions *Versions
 	b        kv.Batch

@@ -12,7 +12,7 @@ import (
 
 const (
 	// collectSteps is the number of versions that one iterator reads before it is closed. An iterator must not stay
-	// open for long, because it keeps files from being deleted that a compaction has replaced.
+	// open for long, because while it is open the engine cannot delete the files that a compaction has replaced.
 	collectSteps = 10_000
 	// collectBatch is the number of deletions that one batch collects before it is applied.
 	collectBatch = 512
@@ -25,10 +25,10 @@ type Collected struct{ Seen, Deleted int }
 func (v *Versions) Horizon() Timestamp { return Timestamp(v.horizon.Load()) }
 
 // Collect deletes the versions that no read at or above olderThan can see. These are of two kinds: versions for which
-// the same key has a newer version at or below olderThan, and tombstones at or below olderThan once no older version
-// of the key is left. Collect also deletes all versions of the keys for which dead, if not nil, returns true; these
-// are keys of dropped tables that lie between other keys. Reads and commits can run at the same time. If ctx ends, the
-// store is consistent, and the next call deletes the remaining versions. Calls must not overlap.
+// the same key has a newer version at or below olderThan, and tombstones at or below olderThan whose key has no older
+// version left. If dead is not nil, Collect also deletes all versions of the keys for which dead returns true: keys of
+// dropped tables that lie between other keys. Reads and commits can run at the same time. If ctx ends, the store is
+// consistent, and the next call deletes the remaining versions. Calls must not overlap.
 func (v *Versions) Collect(ctx context.Context, olderThan Timestamp, dead func(key []byte) bool) (Collected, error) {
 	var done Collected
 	if v.horizonErr != nil {
@@ -71,8 +71,8 @@ type collector struct {
 	tombstone []byte // the stored key of the tombstone that hides the following versions, to be deleted after them; else empty
 }
 
-// step examines collectSteps versions, beginning at the stored key from, and deletes those that may go. next is the
-// stored key at which the next step begins; nil if all versions were examined.
+// step examines collectSteps versions, beginning at the stored key from, and deletes those that no read needs. next is
+// the stored key at which the next step begins; nil if all versions were examined.
 func (c *collector) step(from []byte) (next []byte, err error) {
 	store := c.versions.store.kv
 	it, err := store.NewIter(from, c.versions.end(nil, nil))
@@ -106,7 +106,7 @@ func (c *collector) step(from []byte) (next []byte, err error) {
 	return next, c.flush(1)
 }
 
-// look decides whether the version at which it stands is deleted. The versions of a key come newest first.
+// look decides whether to delete the version at which the iterator it stands. The versions of a key come newest first.
 func (c *collector) look(it kv.Iterator) error {
 	key := it.Key()
 	prefix, ts, err := splitVersion(key)
@@ -175,8 +175,8 @@ func (c *collector) begin() {
 	c.b.UseReserve()
 }
 
-// horizonKey returns the key of the record that stores the horizon. The record is needed when a restart brings a
-// longer retention: without it, reads would be allowed at timestamps whose versions were already collected.
+// horizonKey returns the key of the record that stores the horizon. The record is needed when the server restarts with
+// a longer retention period: without it, reads would be allowed at timestamps whose versions were already collected.
 func (v *Versions) horizonKey() []byte {
 	key := append(make([]byte, spaceLen, 32), "mvcc/horizon/"...)
 	return append(binary.BigEndian.AppendUint32(key, uint32(v.space)), 0)
@@ -186,9 +186,9 @@ func (v *Versions) horizonKey() []byte {
 const dropped = Timestamp(math.MaxInt64)
 
 // Drop adds to b the deletion of a space with all its versions, and removes the space's Versions from the Store.
-// Iterators that are open continue to work. All later reads of the space fail with the error gone, and so does a
-// cursor that continues after Release; without the error, they would take the deleted keys for keys that never
-// existed. The caller must not collect the space any more.
+// Iterators that are open continue to work. All later reads of the space return the error in gone; so does a cursor
+// that continues after Release. Without this error, such reads would find no keys, as if the keys had never existed.
+// The caller must not collect the space any more.
 func (s *Store) Drop(b kv.Batch, space Space, gone error) error {
 	v := s.In(space)
 	v.gone = gone

@@ -56,10 +56,11 @@ func (v *Versions) Scan(start, end []byte, at Timestamp, reverse bool) (*Cursor,
 // everything is a value of Cursor.since that is below all timestamps.
 const everything Timestamp = -1
 
-// Changes returns a cursor over those keys in [start, end) that have changed after since and up to at. For each such
-// key it shows the newest version at or below at, even if that is a tombstone (see Deleted). A nil end is the end of
-// the space. The cost is proportional to the number of changes. The error is ErrCollected if some of the changes may
-// have been collected, which is the case if a read at since would fail with ErrCollected.
+// Changes returns a cursor over those keys in [start, end) that have a version above the timestamp since and at or
+// below the timestamp at. For each of these keys the cursor shows the newest version at or below at, even if that is a
+// tombstone (see Deleted). A nil end is the end of the space. The cost is proportional to the number of changes. The
+// error is ErrCollected if some of the changes may have been collected, that is, if a read at since would fail with
+// ErrCollected.
 func (v *Versions) Changes(start, end []byte, since, at Timestamp) (*Cursor, error) {
 	return v.scan(start, end, Cursor{at: at, since: since, deleted: true})
 }
@@ -124,8 +125,8 @@ func (c *Cursor) Next() bool {
 	return c.settle(ok)
 }
 
-// settle moves forward, from the newest version of a key, to the first key that the cursor must show. It stops at that
-// key's newest version at or below c.at.
+// settle moves forward to the first key that the cursor must show. It stops at that key's newest version at or below
+// c.at. At first the iterator is on the newest version of a key, or at its end if ok is false.
 func (c *Cursor) settle(ok bool) bool {
 	for ok {
 		key := c.it.Key()
@@ -222,8 +223,8 @@ func (c *Cursor) gather() (live bool, err error) {
 			return live, nil
 		}
 	}
-	// The key has many old versions, so seek the newest one at or below c.at. There is one, since all versions so far
-	// are at or below c.at.
+	// The key has many old versions, so the cursor seeks the newest version at or below c.at. Such a version exists,
+	// because all versions read so far are at or below c.at.
 	c.seek = appendSuffix(append(c.seek[:0], c.prefix...), c.at)
 	if !c.it.SeekGE(c.seek) {
 		return false, c.it.Error()

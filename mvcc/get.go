@@ -47,8 +47,8 @@ func lookUp(it kv.Iterator, seek []byte) (val []byte, version Timestamp, ok bool
 	return stored[min(1, len(stored)):], timestampAt(found, len(found)-suffixLen), len(stored) > 0, nil
 }
 
-// readable returns an error unless the space still has all versions that a read at this timestamp needs, or a query of
-// the changes since then.
+// readable returns an error if versions may be missing that a read at this timestamp needs, or that a query of the
+// changes since this timestamp needs. Otherwise it returns nil.
 func (v *Versions) readable(at Timestamp) error {
 	if v.horizonErr != nil {
 		return v.horizonErr

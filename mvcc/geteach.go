@@ -2,14 +2,14 @@ package mvcc
 
 import "github.com/crowfoot-db/crowfoot/kv"
 
-// GetEach reads each key as Get does and calls found(i, val, ok) for keys[i]. val is valid until found returns.
-// GetEach ends early when found returns false. Keys in descending order cost the least: before a forward seek, the
-// iterator first tries the next few keys, which GetEach does not need.
+// GetEach reads each key as Get does and calls found(i, val, ok) for keys[i]. val is valid until found returns. GetEach
+// ends early when found returns false. Keys in descending order cost the least: before a forward seek, the iterator
+// first tries the next few keys, which GetEach does not need.
 //
-// since is a hint: most keys have a version at or above since; 0 means that nothing is known. GetEach first looks for
-// a key among such versions. If they were written lately, they are in few files, so that this is fast. A version that
-// it finds there is the newest of the key, since the search leaves out only older versions. If GetEach does not find
-// the key there, it reads the key as Get does.
+// The parameter since is a hint that most keys have a version at or above that timestamp; 0 means that the caller does
+// not know. GetEach first looks for a key among the versions at or above since. This is fast if they were written
+// lately, because then they are in few files. A version found there is the newest of its key, because the search leaves
+// out only older versions. If GetEach does not find the key there, it reads the key as Get does.
 func (v *Versions) GetEach(keys [][]byte, at, since Timestamp, found func(i int, val []byte, ok bool) bool) error {
 	e := each{versions: v, at: at, since: since}
 	defer e.close()
@@ -61,12 +61,12 @@ func (e *each) get(key []byte) (val []byte, ok bool, err error) {
 	return val, ok, err
 }
 
-// minRecent is the number of keys that GetEach looks up among recent versions before it decides whether to continue to
-// do so.
+// minRecent is the number of keys for which GetEach always searches the recent versions first. After that it goes on
+// doing so only while this pays.
 const minRecent = 16
 
-// pays reports whether get should first look among recent versions. It should if since is known and most keys so far
-// were found there.
+// pays reports whether get should first search the recent versions. It should if since is known and if this search has
+// found most keys so far.
 func (e *each) pays() bool {
 	return e.since > 0 && (e.recentHits+e.misses < minRecent || e.recentHits > e.misses)
 }

@@ -121,8 +121,8 @@ func (m *model) timestamp() mvcc.Timestamp {
 	return mvcc.Timestamp(m.rng.Int64N(int64(m.now) + 2))
 }
 
-// refused reports whether a read at ts must fail. It reports a test error if the read failed but need not have, or the
-// other way round.
+// refused checks that a read at ts failed with ErrCollected if ts is below the horizon, and only then. err is the error
+// of the read. refused reports whether the read failed.
 func (m *model) refused(ts mvcc.Timestamp, err error) bool {
 	if refused := errors.Is(err, mvcc.ErrCollected); refused != (ts < m.horizon) {
 		m.t.Errorf("read at %d, horizon %d: %v", ts, m.horizon, err)
@@ -143,8 +143,8 @@ func (m *model) get() {
 	}
 }
 
-// getEach reads keys with GetEach and compares the results with the model. It chooses since at random, so the hint is
-// right for many of the keys or for none.
+// getEach reads keys with GetEach and compares the results with the model. It chooses the hint since at random, so the
+// hint is right for many of the keys or for none.
 func (m *model) getEach() {
 	ts := m.timestamp()
 	since := mvcc.Timestamp(m.rng.Int64N(int64(min(ts, m.now)) + 2))
@@ -334,8 +334,8 @@ func (m *model) collect() {
 	m.horizon = max(m.horizon, to)
 }
 
-// TestCollectInSteps collects more versions than fit into one step: first versions of many keys, then of one. It also
-// stops a collection in the middle and continues it.
+// TestCollectInSteps collects more versions than fit into one step: first versions of many keys, then of one key. It
+// also stops a collection in the middle and continues it.
 func TestCollectInSteps(t *testing.T) {
 	store, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {

@@ -96,7 +96,7 @@ func (v *Versions) Space() Space { return v.space }
 func (v *Versions) KV() kv.Store { return v.store.kv }
 
 // After appends to dst the bound that lies after key and all its versions. key ends in a sentinel byte, and After
-// increases that byte by one. key+"\x00" would be no such bound, since the versions of key sort after it.
+// increases that byte by one. The bound key+"\x00" would be too low, because the versions of key sort after it.
 func After(dst, key []byte) []byte {
 	dst = append(dst, key...)
 	dst[len(dst)-1]++
@@ -163,8 +163,8 @@ func (v *Versions) Ends(start, end []byte) (first, last []byte, err error) {
 	return first, last, errors.Join(err, it.Error())
 }
 
-// From returns the first key in [place, end) that has a stored version; nil if there is none. place need not be a key;
-// it may be any bytes except a stored key with more bytes behind it.
+// From returns the first key in [place, end) that has a stored version; nil if there is none. place may be a key or any
+// other bytes. But it must not be a stored key followed by more bytes.
 func (v *Versions) From(place, end []byte) (key []byte, err error) {
 	it, err := v.store.kv.NewIter(v.bound(nil, place), v.end(nil, end))
 	if err != nil {

@@ -53,7 +53,7 @@ func (s *script) open(t *testing.T) {
 
 func key(name string) []byte { return append([]byte(name), 0) }
 
-// name returns the name in the script of a stored key: the key without its sentinel byte.
+// name returns the name by which scripts call a stored key: the key without its sentinel byte.
 func name(key []byte) string { return strings.TrimSuffix(string(key), "\x00") }
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {

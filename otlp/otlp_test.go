@@ -128,7 +128,8 @@ func set(t *testing.T, env map[string]string) {
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "600000") // milliseconds; long, because other tests may keep the machine busy
 }
 
-// TestExport: metrics reach a collector over either protocol, and the last of them when the exporter is closed.
+// TestExport checks that metrics reach a collector over either protocol. Closing the exporter must send the last
+// metrics.
 func TestExport(t *testing.T) {
 	want := []string{
 		"crowfoot_request_seconds{method=Commit} count 4, [2 1 1]",
@@ -183,7 +184,8 @@ func TestNotWanted(t *testing.T) {
 	(*Exporter)(nil).Close(t.Context())
 }
 
-// TestBadEnvironment: with a bad value of an environment variable, Start returns an error that says what is wrong.
+// TestBadEnvironment checks that Start returns an error if an environment variable has a bad value. The error must name
+// the variable and say what is wrong.
 func TestBadEnvironment(t *testing.T) {
 	for _, c := range []struct{ name, value, want string }{
 		{"OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4317", "want a URL"},
@@ -201,7 +203,8 @@ func TestBadEnvironment(t *testing.T) {
 	}
 }
 
-// TestCollectorAway: if there is no collector, only sending fails, and the log says so.
+// TestCollectorAway checks that Start succeeds even if there is no collector. Only sending fails, and the log must say
+// so.
 func TestCollectorAway(t *testing.T) {
 	for _, p := range []protocol{overGRPC, overHTTP} {
 		set(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": string(p)})

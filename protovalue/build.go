@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Each of these structs holds all the messages that make up one value, so that one allocation can make an array of
+// Each of these structs holds all the messages that make up one value. So one allocation can make an array of many
 // values.
 type (
 	nullValue struct {
@@ -39,9 +39,9 @@ type builder struct {
 	values []encoded
 	made   int // the number of values made
 
-	// nulls to elements hold the messages of the current segment. used and inLists count how many of these were made.
-	// The builder uses counters because updating a counter is cheaper than cutting a slice: each write of a slice
-	// costs a write barrier of the garbage collector.
+	// The slices nulls to elements hold the messages of the current segment. used and inLists count how many of these
+	// messages the builder has made. The builder uses counters because updating a counter is cheaper than cutting a
+	// slice: each write of a slice costs a write barrier of the garbage collector.
 	nulls    []nullValue
 	bools    []boolValue
 	numbers  []numberValue
@@ -55,9 +55,9 @@ type builder struct {
 	blockAt int
 }
 
-// segment is the number of values that are allocated together. A segment takes whole values of the message until it
-// has at least this many. No message points into another segment. So if a message is kept, only its own segment stays
-// in memory.
+// segment is the least number of values that are allocated together. build takes whole values of the message, each with
+// the elements of its lists, until it has this many. No message points into another segment. So if a message is kept,
+// only its own segment stays in memory.
 const segment = 32
 
 // build makes the values that the outline describes. data is the encoded message.

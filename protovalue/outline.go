@@ -121,8 +121,8 @@ func (o *outline) list(data []byte, at, end, depth int) bool {
 	return true
 }
 
-// length reads a length at data[at]. It returns where the contents with that length begin and end. ok is false if they
-// would end after end.
+// length reads a length at data[at]. It returns where the contents with that length begin and end. ok is false if the
+// length is malformed, or if the contents reach beyond data[:end].
 func length(data []byte, at, end int) (begin, behind int, ok bool) {
 	if at < end && data[at] < 0x80 {
 		begin, behind = at+1, at+1+int(data[at])

@@ -2,7 +2,8 @@
 // (https://protobuf.dev/reference/protobuf/google.protobuf/#value), in which Spanner's API carries rows. It makes the
 // same Go values as package proto of protobuf, with a thirtieth of the allocations.
 //
-// The server decodes the rows of mutations with it, and package resultset the results that a client receives.
+// The server uses it to decode the rows of mutations. Package resultset uses it to decode the results that a client
+// receives.
 //
 // Imports of this module: nothing.
 package protovalue
@@ -19,14 +20,14 @@ import (
 // this field, from 1 to 15. Decode returns the values of the field, and the other fields, still encoded, as rest. The
 // results do not refer to data.
 //
-// ok is false if the caller must decode the message with package proto, because the message is malformed or unusual.
-// It is unusual if it contains a google.protobuf.Struct, lists nested deeper than 64 levels, a value without a kind or
+// ok is false if the caller must decode the message with package proto, because the message is malformed or unusual. It
+// is unusual if it contains a google.protobuf.Struct, lists nested deeper than 64 levels, a value without a kind or
 // with several kinds, or an encoding that is longer than necessary.
 //
-// Strings of up to maxShared bytes are slices of shared blocks, which have at most textBlock bytes. The messages of
-// neighbouring values share arrays. An array holds at least 32 values of the message, or one value if that is a list
-// with more. So if you keep a string, up to 2 KiB stay in memory. If you keep a value, its 32 neighbours stay in
-// memory, too, with their contents.
+// Strings of up to maxShared bytes are slices of shared blocks, which have at most textBlock bytes. So if you keep a
+// string, up to 2 KiB stay in memory. The messages of neighbouring values share arrays. An array takes whole values
+// until it holds at least 32, counting the elements of lists. So if you keep a value, the other values of its array
+// stay in memory, too, with their contents.
 func Decode(data []byte, field protowire.Number) (values []*structpb.Value, rest []byte, ok bool) {
 	if len(data) > math.MaxInt32 { // positions in an outline have 32 bits
 		return nil, nil, false

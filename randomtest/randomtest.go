@@ -44,7 +44,7 @@ type Step struct {
 	do      func()
 }
 
-// Share returns a step that Take chooses with a probability of percent.
+// Share returns a step that calls do. Take chooses the step with the given probability in percent.
 func Share(percent int, do func()) Step { return Step{percent, do} }
 
 // Take chooses one of the steps at random and takes it. It panics unless the percentages add up to 100.

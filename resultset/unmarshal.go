@@ -15,8 +15,8 @@ const valuesField = 2
 // Unmarshal decodes a message as proto.Unmarshal does. The result does not refer to data.
 //
 // Values share memory (see protovalue.Decode). If you keep a string, even a Go string from a row, up to 2 KiB stay in
-// memory. If you keep a message, its 32 neighbours stay in memory, too, with their contents. So if you keep a small
-// part of a large result for long, copy that part with strings.Clone or proto.Clone.
+// memory. If you keep a value's message, the messages in the same array (32 or more) stay in memory, too, with their
+// contents. So if you keep a small part of a large result for long, copy that part with strings.Clone or proto.Clone.
 func Unmarshal(data []byte, m *spannerpb.PartialResultSet) error {
 	values, rest, ok := protovalue.Decode(data, valuesField)
 	if !ok {

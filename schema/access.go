@@ -27,9 +27,9 @@ type Need struct {
 	Member string
 }
 
-// TableNeed returns the Need of a privilege on columns of a table, or on the whole table if no columns are given. For
-// system tables it is a membership instead. Every role may read INFORMATION_SCHEMA, because its rows describe only
-// objects on which the role has privileges.
+// TableNeed returns the Need of a privilege on columns of a table, or on the whole table if no columns are given. To
+// read a system table, a role needs no privilege but must be a member of a system role. Every role may read
+// INFORMATION_SCHEMA, because its rows describe only objects on which the role has privileges.
 func TableNeed(t *Table, p Privilege, columns ...*Column) Need {
 	n := Need{Kind: "table", Name: t.FullName(), Schema: t.Schema, On: t.ID, Privilege: p}
 	if t.Rows != nil {
@@ -165,8 +165,8 @@ func (a *Access) HasAnyOn(on TableID, column ColumnID) bool {
 	return a.Has(on, PrivilegeSelect, column) || a.Has(on, PrivilegeInsert, column) || a.Has(on, PrivilegeUpdate, column)
 }
 
-// hasUsage reports whether the role may use objects of a schema. public has USAGE of the default schema unless a
-// statement has revoked it.
+// hasUsage reports whether the role may use objects of a schema. The role public, of which every role is a member, has
+// USAGE of the default schema unless a statement has revoked it.
 func (a *Access) hasUsage(schema string) bool {
 	if schema == "" && a.catalog.grantOf(PublicRole, 0, "") == nil {
 		return true

@@ -140,8 +140,8 @@ func (d *draft) checkUnused(t *Table, c *Column) error {
 	return nil
 }
 
-// has reports whether index entries contain the column, or whether it decides which rows have an entry (WHERE c IS
-// NOT NULL).
+// has reports whether entries of the index contain the column, or whether the column decides which rows have an entry
+// (WHERE c IS NOT NULL).
 func (i *Index) has(c *Column) bool {
 	return i.keys(c) || slices.Contains(i.Storing, c) || slices.Contains(i.NotNullColumns, c)
 }

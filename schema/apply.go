@@ -34,8 +34,8 @@ func (c *Catalog) Apply(stmt string, compiler Compiler, protoDescriptors ...[]by
 	return d.Catalog, d.change, nil
 }
 
-// CheckSyntax returns an error if a statement fails a whole UpdateDatabaseDdl call before any of its statements runs.
-// That is so if the text does not parse, or sets a database option that no database can have.
+// CheckSyntax returns an error if a statement does not parse, or if it sets a database option that no database can
+// have. Such a statement fails a whole UpdateDatabaseDdl call before any of the call's statements runs.
 func CheckSyntax(stmt string) error {
 	src, err := syntax.Parse(stmt)
 	if err != nil {

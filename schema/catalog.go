@@ -51,8 +51,7 @@ type Catalog struct {
 	size int // the length in bytes of the DDL text of the tables and the objects
 }
 
-// named says what a name stands for: a table, its synonym, an index or a constraint of a table, a change stream, or
-// an object.
+// named says what has a name: a table, its synonym, an index or a constraint of a table, a change stream, or an object.
 type named struct {
 	table TableID // the ID of the table, or of the change stream or object
 	kind  nameKind
@@ -105,8 +104,8 @@ type Table struct {
 	// ProtoBundle defines the PROTO and ENUM types that the table's columns or expressions name; nil if they name none.
 	ProtoBundle *ProtoBundle
 
-	// Rows returns the current rows of a system table; it is nil for other tables. want maps names of STRING columns
-	// to sets of values. Rows may, but need not, leave out rows whose value in such a column is not in its set.
+	// Rows returns the current rows of a system table; it is nil for other tables. want maps names of STRING columns to
+	// sets of values. Rows may leave out a row if its value in such a column is not in the column's set.
 	Rows func(ctx context.Context, want map[string]map[string]bool) ([][]value.Value, error)
 	// FoundBy lists columns of a system table. If want has values for one of them, Rows is fast, because it does not
 	// have to make all rows.
@@ -222,7 +221,8 @@ type Expr struct {
 // Compiler compiles SQL expressions for this package. The SQL packages implement it. They import this package, so it
 // cannot import them, and callers pass a Compiler in.
 type Compiler interface {
-	// NextValue returns a function that takes the next value of generator g. Error messages call the generator name.
+	// NextValue returns a function that takes the next value of generator g. name is the generator's name in error
+	// messages.
 	NextValue(name string, g *Generator) func([]value.Value) (value.Value, error)
 	// CompileView analyzes the query of a view over the tables and objects of c. It returns the view's columns, and
 	// the tables and objects that the query names.

@@ -8,10 +8,11 @@ import (
 
 // Change says what a statement requires for existing data. The new catalog may serve requests only after Columns and
 // Indexes are filled and Validations have passed. After that, data of dropped objects is garbage. Before that, one of
-// three other catalogs serves: Filling while columns and indexes are filled; ValidatingUnique while the entries of
-// UNIQUE indexes are compared; Expecting while rows are checked against redefined columns and constraints.
+// three other catalogs serves requests, each returned by a method of Catalog: Filling while columns and indexes are
+// filled; ValidatingUnique while the entries of UNIQUE indexes are compared; Expecting while rows are checked against
+// redefined columns and constraints.
 //
-// The order of the work is: first Columns; then Indexes, because their entries may contain such columns; then
+// The order of the work is: first Columns; then Indexes, because their entries may contain the new columns; then
 // Validations, because foreign keys are looked up in Indexes.
 type Change struct {
 	// Nothing says that the statement changed nothing, for example because of IF NOT EXISTS. The new catalog is then
@@ -60,16 +61,16 @@ func (ch *Change) Unique() (list []Validation) {
 // a suffix needs no check: its stored keys are its declared keys, so two rows cannot have the same one.
 func (i *Index) ChecksUnique() bool { return i.Unique && len(i.Suffix) > 0 }
 
-// Filling returns the catalog that serves while new columns and indexes are filled. c is the new catalog that Apply
-// has returned together with ch. In the result, writes maintain the new columns and indexes, but reads do not use
+// Filling returns the catalog that serves requests while new columns and indexes are filled. c is the new catalog that
+// Apply has returned together with ch. In the result, writes maintain the new columns and indexes, but reads do not use
 // them. Indexes that will be replaced still exist. Foreign keys that need an incomplete index are not enforced. A new
 // table does not exist yet, because its foreign keys would be looked up in incomplete indexes.
 func (c *Catalog) Filling(ch *Change) *Catalog { return c.filling(ch, IndexWriteOnly) }
 
-// ValidatingUnique returns the catalog that serves after the one of Filling, while the entries of new UNIQUE indexes
-// are compared. A transaction that wrote under Filling may have looked for an equal key while entries were missing.
-// If it has not committed when this catalog is published, it is aborted (Dependencies). Later transactions find all
-// entries.
+// ValidatingUnique returns the catalog that serves requests next, after the catalog that Filling returns, while the
+// entries of new UNIQUE indexes are compared. A transaction that wrote under Filling's catalog may have looked for an
+// equal key while entries were missing. If it has not committed when this catalog is published, it is aborted (see
+// Dependencies). Later transactions find all entries.
 func (c *Catalog) ValidatingUnique(ch *Change) *Catalog { return c.filling(ch, IndexValidateUnique) }
 
 func (c *Catalog) filling(ch *Change, unique IndexState) *Catalog {
@@ -112,7 +113,7 @@ func (d *draft) bringBack(old *Index) {
 	d.enterIndex(&n)
 }
 
-// on changes the index so that it belongs to t, a copy of its table.
+// on makes the index belong to t, a copy of its table, and refer to the columns and ancestors of t.
 func (i *Index) on(t *Table) {
 	columns := map[*Column]*Column{}
 	for at, c := range i.Table.Columns {
@@ -128,8 +129,8 @@ func (i *Index) on(t *Table) {
 	i.pointAt(columns)
 }
 
-// Expecting returns the catalog that serves while existing rows are checked against ch, for which Redefines is true.
-// c is the old catalog, on which Apply was called. In the result, reads find the columns as they are in c. Writes
+// Expecting returns the catalog that serves requests while existing rows are checked against ch, for which Redefines is
+// true. c is the old catalog, on which Apply was called. In the result, reads find the columns as they are in c. Writes
 // must obey both the current and the new definitions (Column.Becoming, Check.Becoming). So rows that are written
 // meanwhile are valid whether the change succeeds or not.
 func (c *Catalog) Expecting(ch *Change) *Catalog {
@@ -154,8 +155,8 @@ func (c *Catalog) Expecting(ch *Change) *Catalog {
 // copyOf returns the draft's own copy of a table.
 func (d *draft) copyOf(t *Table) *Table { return d.own(d.TableByID(t.ID)) }
 
-// After returns a copy of c that replaces newest, the catalog of a failed schema change of c. The copy does not give
-// out IDs that newest has given out already.
+// After returns a copy of c that replaces the catalog newest, after a schema change from c to newest has failed. The
+// copy does not give out IDs that newest has given out already.
 func (c *Catalog) After(newest *Catalog) *Catalog {
 	d := c.draft(nil, nil)
 	d.NextID = max(d.NextID, newest.NextID)
@@ -168,7 +169,7 @@ func (c *Catalog) After(newest *Catalog) *Catalog {
 	return d.Catalog
 }
 
-// Without returns the tables and indexes of c that other does not have.
+// Without returns the tables and indexes that c has and the catalog other does not have.
 func (c *Catalog) Without(other *Catalog) (tables []*Table, indexes []*Index) {
 	immutable.Differences(c.tables, other.tables, func(_ TableID, t, of *Table) {
 		if of == nil {

@@ -123,7 +123,7 @@ func (c *Catalog) ChangeStream(name string) *ChangeStream {
 	return nil
 }
 
-// sameWatchers reports whether the same change streams, unaltered, watch table t in c and in o.
+// sameWatchers reports whether the same change streams, unaltered, watch table t in the catalogs c and o.
 func (c *Catalog) sameWatchers(t *Table, o *Catalog) bool {
 	others := func(s *ChangeStream) bool {
 		whole, named := s.watches(t)
@@ -434,7 +434,7 @@ func setPartitionMode(_ *ChangeStream, text string) bool {
 	return text == "" || text == immutableKeyRange
 }
 
-// flag returns the set function of a boolean option whose default is false. of returns the option's field.
+// flag returns the set function of a boolean option whose default is false. of returns a pointer to the option's field.
 func flag(of func(*ChangeStream) *bool) func(*ChangeStream, string) bool {
 	return func(s *ChangeStream, text string) bool {
 		*of(s) = text == "true"

@@ -32,8 +32,8 @@ func (d *draft) setType(t *Table, c *Column, s ast.SchemaType) error {
 	return nil
 }
 
-// setType sets the column's type from t, the type in a statement. PROTO and ENUM types come from bundle. Errors call
-// the column where, such as "t.c".
+// setType sets the column's type from t, the type in a statement. PROTO and ENUM types come from bundle. where is the
+// name of the column in errors, such as "t.c".
 func (c *Column) setType(bundle *ProtoBundle, where string, t ast.SchemaType) error {
 	c.MaxLength, c.LengthIsMax, c.VectorLength = 0, false, 0
 	array, ok := t.(*ast.ArraySchemaType)

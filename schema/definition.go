@@ -31,13 +31,13 @@ type defined interface {
 	definition() *Definition
 	// compiled returns a new version of the object, which is compiled with the catalog of the draft.
 	compiled(d *draft) (defined, error)
-	// changed returns an error if the new version would break the users of the object, else nil. The error names
-	// action and cause.
+	// changed returns an error if the new version, now, would break the users of the object, else nil. The error names
+	// the action, such as "alter VIEW", and its object, cause.
 	changed(action, cause string, now defined) *usererror.Error
 }
 
-// dependentsOf lists the views and functions that name the table or object id. If uses is not nil, dependentsOf
-// leaves out the views and functions for whose Use it returns false.
+// dependentsOf lists the views and functions that name the table or object id. If uses is not nil, dependentsOf lists
+// only those for whose Use of id the function uses returns true.
 func (c *Catalog) dependentsOf(id TableID, uses func(*Use) bool) (list []defined) {
 	for o := range objectsOf[defined](c) {
 		if slices.ContainsFunc(o.definition().Uses, func(u Use) bool { return u.ID == id && (uses == nil || uses(&u)) }) {
@@ -57,8 +57,8 @@ func usesIndex(name string) func(*Use) bool {
 	}
 }
 
-// checkUnnamed returns an error if list, the views and functions that name an object, is not empty, because the
-// object cannot be dropped then. In the error, what describes the object: TABLE `t`, column `c`.
+// checkUnnamed returns an error unless list is empty. list has the views and functions that name an object, which
+// therefore cannot be dropped. what describes the object in the error: TABLE `t`, column `c`.
 func checkUnnamed(what string, list []defined) error {
 	views, functions := list, []defined(nil)
 	if at := slices.IndexFunc(list, func(o defined) bool { return o.kind() != viewKind }); at >= 0 {
@@ -153,8 +153,8 @@ func (d *draft) replaces(o Object) bool {
 	return is
 }
 
-// replace puts o in place of the view or function with the same ID. It returns an error if that would break views or
-// functions that depend on o.
+// replace puts o in place of the view or function with the same ID. It returns an error if o would break views or
+// functions that depend on it.
 func (d *draft) replace(o defined, action string) error {
 	d.put(o)
 	if err := d.checkDepth(o); err != nil || !d.replaces(o) {
@@ -163,8 +163,9 @@ func (d *draft) replace(o defined, action string) error {
 	return d.revalidate(action, o.entity().FullName(), d.dependentsOf(o.entity().ID, nil))
 }
 
-// revalidate compiles the views and functions in list again, because cause, which they name, was changed by an action
-// such as "alter VIEW". It returns an error if one does not compile, or changes for its own users.
+// revalidate compiles the views and functions in list again, because they name the object called cause, which was
+// changed by an action such as "alter VIEW". It returns an error if one of them does not compile, or if its new version
+// breaks its own users.
 func (d *draft) revalidate(action, cause string, list []defined) error {
 	for _, o := range list {
 		now, err := o.compiled(d)

@@ -20,7 +20,7 @@ type Dependencies struct {
 	reads  []readDependency
 	writes []writeDependency
 	named  []Object
-	// If role is not "", it must have the privileges in needs.
+	// If role is not "", the dependencies hold only as long as the role has the privileges in needs.
 	role  string
 	needs []Need
 }
@@ -42,7 +42,7 @@ type writeDependency struct {
 // DependOnAll returns dependencies on the whole of a catalog.
 func DependOnAll(c *Catalog) *Dependencies { return &Dependencies{whole: c} }
 
-// Read adds columns of table t that are read, through index x if x is not nil.
+// Read adds the dependency of a read of columns of table t. If x is not nil, the read goes through index x.
 func (d *Dependencies) Read(t *Table, x *Index, columns []*Column) {
 	key := t.Key
 	if x != nil {
@@ -58,8 +58,8 @@ func (d *Dependencies) Read(t *Table, x *Index, columns []*Column) {
 // Name adds an object that a statement names: a view, a function or a sequence.
 func (d *Dependencies) Name(o Object) { d.named = append(d.named, o) }
 
-// Write adds table t of c, to which rows are written. removes says that rows are deleted or that values in them are
-// replaced. Then d also depends on the tables that refer to t.
+// Write adds the dependency of a write to table t of c. removes says that the write deletes rows or replaces values in
+// them. Then d also depends on the tables that refer to t.
 func (d *Dependencies) Write(c *Catalog, t *Table, removes bool) {
 	for _, w := range d.writes {
 		if w.table == t && (w.removes || !removes) {
@@ -147,8 +147,8 @@ func (r *readDependency) holdsIn(c *Catalog) bool {
 	return !slices.ContainsFunc(r.columns, func(col *Column) bool { return !col.sameToReaders(now) })
 }
 
-// sameToReaders reports whether the entries of index x contain the same in table now, a later version of its table,
-// and whether reads may use them.
+// sameToReaders reports whether index x still has entries with the same contents in the table now, a later version of
+// its table. It returns false if reads may not use the index there.
 func sameToReaders(x *Index, now *Table) bool {
 	at := slices.IndexFunc(now.Indexes, func(o *Index) bool { return o.ID == x.ID })
 	if at < 0 || now.Indexes[at].State != IndexReadWrite {
@@ -159,8 +159,9 @@ func sameToReaders(x *Index, now *Table) bool {
 	return reflect.DeepEqual(was, is)
 }
 
-// sameToReaders reports whether the column has the same values in table now, a later version of its table. Rules that
-// only writes must obey, such as the length, the DEFAULT or a new NOT NULL, do not count.
+// sameToReaders reports whether the table now, a later version of the column's table, has the column with the same name
+// and values, and whether reads may use it. Rules that only writes must obey, such as the length, the DEFAULT or a new
+// NOT NULL, do not count.
 func (c *Column) sameToReaders(now *Table) bool {
 	at := slices.IndexFunc(now.Columns, func(o *Column) bool { return o.ID == c.ID })
 	if at < 0 {

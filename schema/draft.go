@@ -46,7 +46,7 @@ func (c *Catalog) draft(src *syntax.Statement, compiler Compiler) *draft {
 // of n.
 func (d *draft) reading(n ast.Node) { d.at = n.Pos() }
 
-// placed adds a position to an error: that of the clause that was read last.
+// placed adds to a user error the position of the clause that was read last.
 func (d *draft) placed(err error) error {
 	var user *usererror.Error
 	if d.at.Invalid() || !errors.As(err, &user) {
@@ -80,8 +80,8 @@ func (d *draft) adopt(t *Table) {
 	d.enter(t)
 }
 
-// copied replaces a table of the draft by a copy, with copies of its indexes and foreign keys. It returns t if t is
-// such a copy already.
+// copied replaces a table of the draft by a copy, with copies of its indexes and foreign keys, and returns the copy. If
+// the draft has already made or copied t, copied returns t.
 func (d *draft) copied(t *Table) *Table {
 	if d.copies[t] {
 		return t
@@ -142,7 +142,7 @@ func (d *draft) enter(t *Table) {
 	}
 }
 
-// leave removes a table, its indexes and its constraints from the draft, as far as enter has registered them.
+// leave removes from the draft what enter has registered: a table, its indexes and its constraints.
 func (d *draft) leave(t *Table) {
 	d.tables = d.tables.Without(t.ID)
 	d.unname(t, t.Name)
@@ -290,8 +290,8 @@ func (t *Table) copyLinks() *Table {
 	return &n
 }
 
-// sharesColumns reports whether two tables share their columns. If so, one is a result of copyLinks on the other, or
-// both are such copies of the same table. They then differ at most in the tables to which they refer.
+// sharesColumns reports whether two tables share their columns. They do if copyLinks has made one from the other, or
+// both from the same table. Such tables differ at most in the tables to which they refer.
 func (t *Table) sharesColumns(o *Table) bool {
 	return len(t.Columns) > 0 && len(t.Columns) == len(o.Columns) && t.Columns[0] == o.Columns[0]
 }
@@ -355,7 +355,7 @@ func (t *Table) copyColumns() {
 	}
 }
 
-// each returns the values of the elements of from in the map to; nil if from is nil.
+// each looks each element of from up in the map to, and returns the results in order; nil if from is nil.
 func each[T any](from []*T, to map[*T]*T) []*T {
 	if from == nil {
 		return nil
@@ -382,8 +382,8 @@ func parts(from []KeyPart, to map[*Column]*Column) []KeyPart {
 	return s
 }
 
-// over returns a copy of the expression that reads the copies of its columns; nil if e is nil. columns maps each
-// column to its copy.
+// over returns a copy of the expression that reads the copies of its columns instead of the columns themselves; nil if
+// e is nil. columns maps each column to its copy.
 func (e *Expr) over(columns map[*Column]*Column) *Expr {
 	if e == nil {
 		return nil

@@ -18,9 +18,9 @@ var nonDeterministic = map[string]bool{
 	"GET_NEXT_SEQUENCE_VALUE": true, "GET_INTERNAL_SEQUENCE_STATE": true, "GET_TABLE_COLUMN_IDENTITY_STATE": true,
 }
 
-// survey reads the tokens of an expression. It returns the first non-deterministic function that the expression
-// calls, or "". It returns an error if the expression contains a subquery; where says in the error where the
-// expression stands. A function that is called without parentheses is not found if t has a column of that name.
+// survey reads the tokens of an expression. It returns the first non-deterministic function that the expression calls,
+// or "". It returns an error if the expression contains a subquery; where is the kind of expression in this error, such
+// as "check constraints". A function that is called without parentheses is not found if t has a column of that name.
 func survey(t *Table, sql, where string) (function string, err error) {
 	lexer := syntax.NewLexer(sql)
 	last := ""
@@ -179,7 +179,8 @@ func checkGeneratedKey(t *Table, c *Column) error {
 	return nil
 }
 
-// checkCycle returns an error if the expression of start reads start, directly or through other generated columns.
+// checkCycle returns an error if the expression of the column start reads that column, directly or through other
+// generated columns.
 func checkCycle(start *Column) error {
 	visited := map[*Column]bool{}
 	var visit func(c *Column, path string) error

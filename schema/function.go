@@ -176,10 +176,10 @@ func (f *Function) compiled(d *draft) (defined, error) {
 	return &n, err
 }
 
-// changed permits every change: callers are compiled again, and that is their only check.
+// changed returns nil: every change is permitted if the callers, which are compiled again, still compile.
 func (f *Function) changed(_, _ string, to defined) *usererror.Error { return nil }
 
-// recompileCallers compiles the column and constraint expressions again that call f, a function that was replaced.
+// recompileCallers compiles again the column and constraint expressions that call f, a function that was replaced.
 func (d *draft) recompileCallers(f *Function) error {
 	for _, t := range slices.Collect(d.old.Tables()) {
 		if !t.calls(func(e *Expr) bool { return e.calls(f) }) {

@@ -40,8 +40,8 @@ type Grant struct {
 	Of string  `json:"of,omitempty"`
 	// Privileges maps each privilege to the columns for which it was granted. No columns means the whole object.
 	Privileges map[Privilege][]ColumnID `json:"privileges,omitempty"`
-	// Revoked says that a statement has revoked from public the USAGE of the default schema, which public has
-	// otherwise.
+	// Revoked says that a statement has revoked USAGE of the default schema from the role public. Without such a
+	// statement public has it.
 	Revoked bool `json:"revoked,omitempty"`
 }
 
@@ -55,7 +55,8 @@ func (*Grant) kind() *objectKind { return grants }
 // Grants yields the grants that statements have made, in order of creation.
 func (c *Catalog) Grants() iter.Seq[*Grant] { return objectsOf[*Grant](c) }
 
-// grantTarget returns the first word of the names of all grants on an object. If on is 0, the grants are on schema.
+// grantTarget returns the first word of the names of all grants on the object with the ID on. If on is 0, the grants
+// are on the schema called schema.
 func grantTarget(on TableID, schema string) string {
 	if on == 0 {
 		return strconv.Quote(schema)
@@ -63,7 +64,8 @@ func grantTarget(on TableID, schema string) string {
 	return strconv.FormatUint(uint64(on), 10)
 }
 
-// grantOf returns the grant of a role on an object, or on schema if on is 0; nil if there is none.
+// grantOf returns the grant of a role on the object with the ID on, or nil. If on is 0, it returns the grant on the
+// schema called schema.
 func (c *Catalog) grantOf(role string, on TableID, schema string) *Grant {
 	return objectByName[*Grant](c, grants, "", grantTarget(on, schema)+" "+role)
 }
@@ -112,7 +114,7 @@ func (d *draft) revokePrivileges(s *ast.Revoke) error {
 	}))
 }
 
-// changeGrants completes a GRANT or REVOKE. err is the error of the steps before, or nil. If no grant has changed,
+// changeGrants completes a GRANT or REVOKE. err is the error of the earlier steps, or nil. If no grant has changed,
 // changeGrants notes that the statement has no effect.
 func (d *draft) changeGrants(err error) error {
 	if err == nil && d.objects == d.old.objects {
@@ -141,7 +143,7 @@ func (d *draft) eachGranting(p ast.Privilege, to []*ast.Ident, f func(role strin
 	return nil
 }
 
-// checkGranted returns an error for privileges that Spanner does not grant: to write generated columns.
+// checkGranted returns an error if g grants a privilege to write a generated column, because Spanner does not grant it.
 func (d *draft) checkGranted(g granting) error {
 	t := d.TableByID(g.on)
 	for _, p := range g.list {

@@ -198,8 +198,8 @@ func takesPlace(table *Table, i *Index) bool {
 	return i.State == IndexWriteOnly && slices.ContainsFunc(table.Indexes, func(o *Index) bool { return o != i && o.FullName() == i.FullName() })
 }
 
-// checkUnderWay checks the catalog that serves while the statement's rows are filled or checked. It also checks that
-// making that catalog changes neither the old nor the new one.
+// checkUnderWay checks the catalog that serves requests while the statement's rows are filled or checked. It also
+// checks that making that catalog changes neither the old nor the new one.
 func checkUnderWay(t *testing.T, c *Catalog, stmt string, protos []byte) {
 	t.Helper()
 	next, change, err := c.Apply(stmt, wordCompiler{}, protos)
@@ -268,7 +268,8 @@ func checkStored(t *testing.T, c *Catalog) {
 	checkLoads(t, nil, c)
 }
 
-// checkFollows checks that c is the same after it was encoded as the successor of before and decoded.
+// checkFollows checks that encoding c as the successor of the catalog before, and decoding it, gives c again. It then
+// does the same with c and before exchanged.
 func checkFollows(t *testing.T, before, c *Catalog) {
 	t.Helper()
 	checkLoads(t, before, c)

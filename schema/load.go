@@ -16,8 +16,8 @@ import (
 // errDangling is the error for an encoded catalog in which an object refers to another one that is missing.
 var errDangling = errors.New("reference to a missing object")
 
-// Unmarshal decodes a catalog that Marshal has encoded as the successor of before. For the first version, before is
-// nil. Expressions are compiled when they are first evaluated.
+// Unmarshal decodes a catalog that Marshal has encoded as the differences from the previous version, which is before.
+// For the first version, before is nil. Expressions are compiled when they are first evaluated.
 func Unmarshal(before *Catalog, e *Encoding, compiler Compiler) (*Catalog, error) {
 	var s storedCatalog
 	if err := json.Unmarshal(e.Catalog, &s); err != nil {
@@ -55,8 +55,8 @@ type loading struct {
 	before *Table // the table in the version before, or nil
 }
 
-// load decodes the tables that differ from the version before. It makes all of these tables first, and then resolves
-// the references between them. encoded maps the ID of a dropped table to nil.
+// load decodes the tables that differ from the previous version. It makes all of these tables first, and then resolves
+// the references between them. encoded maps the ID of each table to its encoding, or to nil if the table was dropped.
 func (l *loader) load(encoded map[TableID][]byte) error {
 	var list []loading
 	var dropped []*Table
@@ -122,7 +122,7 @@ func (l *loader) relinkAll(list []loading) error {
 	return err
 }
 
-// resolved reports whether no reference of a table leads to a missing table or column.
+// resolved reports whether all references of a table lead to existing tables and columns.
 func (t *Table) resolved() bool {
 	return (t.Parent != nil) == (t.Interleave != NotInterleaved) && !slices.ContainsFunc(t.ForeignKeys, func(fk *ForeignKey) bool {
 		return fk.Referenced == nil || slices.Contains(fk.ReferencedColumns, nil)
@@ -204,8 +204,8 @@ func loadColumn(s storedColumn, bundle *ProtoBundle) (*Column, error) {
 	return c, nil
 }
 
-// loadChangeStreams decodes all change streams of a version. If a stream is the same as before, it takes the old
-// value.
+// loadChangeStreams decodes all change streams of a version. If a stream equals that of the previous version, both
+// versions share one ChangeStream.
 func (l *loader) loadChangeStreams(stored []storedChangeStream) error {
 	for _, old := range l.old.Streams {
 		l.names = l.names.Without(key("", old.Name))

@@ -150,8 +150,8 @@ func (e *Expr) reading(columns []*Column) (func([]value.Value) (value.Value, err
 	}, nil
 }
 
-// renewCallers replaces the expressions that call a function which is different in this version. It handles only
-// tables that are not in encoded themselves.
+// renewCallers replaces the expressions that call a function which has changed since the previous version. It skips the
+// tables in encoded, because their expressions were decoded in this version anyway.
 func (l *loader) renewCallers(encoded map[TableID][]byte) {
 	var changed []*Function
 	immutable.Differences(l.old.objects, l.objects, func(_ TableID, before, after Object) {
@@ -188,7 +188,7 @@ func (l *loader) renewCallers(encoded map[TableID][]byte) {
 	}
 }
 
-// calls reports whether the argument calls returns true for some expression of the table.
+// calls reports whether the function in its argument returns true for some expression of the table.
 func (t *Table) calls(calls func(*Expr) bool) bool {
 	return slices.ContainsFunc(t.Columns, func(c *Column) bool { return calls(c.Default) || calls(c.Generated) }) ||
 		slices.ContainsFunc(t.Checks, func(c *Check) bool { return calls(c.Expr) })

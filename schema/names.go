@@ -41,7 +41,7 @@ func (d *draft) checkFree(schema, name string) error {
 	return d.checkFreeKey(key(schema, name), fullName(schema, name))
 }
 
-// checkFreeKey returns an error if name is taken. key is its key in the map names of the catalog.
+// checkFreeKey returns an error if the full name name is taken. key is its key in the catalog's map of names.
 func (d *draft) checkFreeKey(key, name string) error {
 	found, ok := d.names.Get(key)
 	if !ok {
@@ -54,8 +54,8 @@ func (d *draft) checkFreeKey(key, name string) error {
 	return usererror.NamesDifferInCase(name, existing)
 }
 
-// nameOf returns the full name of found as it was created. It may differ in case from name, under which found was
-// looked up.
+// nameOf returns the full name that found got when it was created. The caller has looked found up by name, which may
+// differ from the result in case.
 func (d *draft) nameOf(found named, name string) string {
 	switch found.kind {
 	case nameOfChangeStream:

@@ -68,7 +68,7 @@ const (
 // objectKinds lists the kinds of objects. GetDatabaseDdl prints the kinds of one stage in this order.
 var objectKinds = []*objectKind{protoBundles, localityGroups, placements, sequences, functionKind, viewKind, roles, memberships, grants, statisticsPackages}
 
-// key returns the key of an object of the kind in the map names of a catalog.
+// key returns the key of an object of the kind in a catalog's map of names.
 func (k *objectKind) key(schema, name string) string {
 	if k.apart {
 		return strings.ToLower(k.name + " " + name) // no other name has a space
@@ -131,7 +131,7 @@ func (d *draft) drop(o Object) {
 	d.names = d.names.Without(o.kind().key(e.Schema, e.Name))
 }
 
-// objectsSQL prints the objects of a stage.
+// objectsSQL prints the statements that create the objects of a stage.
 func (c *Catalog) objectsSQL(at stage) (stmts []string) {
 	var list []Object
 	for o := range objectsOf[Object](c) {
@@ -178,7 +178,8 @@ type storedKind struct {
 	Kind string `json:"kind,omitempty"`
 }
 
-// storeObjects adds to an encoding the objects of the catalog after that differ from those of the catalog before.
+// storeObjects adds objects to an encoding: those of the catalog after that differ from the catalog before. For an
+// object that only before has, it adds nil.
 func (e *Encoding) storeObjects(before, after *Catalog) (err error) {
 	immutable.Differences(before.objects, after.objects, func(id TableID, was, is Object) {
 		switch {
@@ -204,8 +205,8 @@ func storeObject(o Object) ([]byte, error) {
 	return slices.Concat([]byte(`{"kind":`), kind, []byte{','}, data[1:]), nil
 }
 
-// loadObjects decodes the objects that differ from the version before. It returns the encodings that are not objects
-// but tables.
+// loadObjects decodes the objects that differ from the previous version. encoded has the encodings of objects and
+// tables; loadObjects returns those of tables.
 func (l *loader) loadObjects(encoded map[TableID][]byte) (tables map[TableID][]byte, err error) {
 	tables = map[TableID][]byte{}
 	for id, data := range encoded {
@@ -259,7 +260,7 @@ func (l *loader) loadObject(id TableID, kind string, data []byte) error {
 	return nil
 }
 
-// missing returns the error for a statement that names an object of the kind that does not exist.
+// missing returns the error for a statement that names an object of the kind if there is no object with that name.
 func (k *objectKind) missing(schema, name string) error {
 	return usererror.SchemaObjectNotFound(k.noun, fullName(schema, name))
 }

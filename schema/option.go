@@ -109,7 +109,7 @@ func (o databaseOption) value(name string, e ast.Expr) (string, error) {
 	return text, nil
 }
 
-// setOption sets the value of an option. If text is "", the option is removed and so has its default.
+// setOption sets the value of an option. If text is "", setOption removes the option, which then has its default.
 func (d *draft) setOption(name, text string) error {
 	switch {
 	case name == "default_time_zone" && d.tables.Len() > 0:
@@ -191,8 +191,8 @@ func checkSequenceKind(text string) string {
 	return ""
 }
 
-// textOptions describes the options of one kind of objects, which all have string values. It maps each option to a
-// function that returns a message that says what is wrong with a value, or "".
+// textOptions describes the options of one kind of objects. All of them have string values. It maps the name of each
+// option to a function that checks a value: the function returns a message about what is wrong, or "".
 type textOptions map[string]func(text string) string
 
 // set returns the options of an object after an OPTIONS clause, which may be nil. have holds the options that are set

@@ -159,7 +159,8 @@ func (c *Column) sql() string {
 }
 
 // fits reports whether the foreign key can stand in its table's CREATE TABLE. The referenced table must be an earlier
-// one, or the same table. In the same table there must be no row deletion policy that would refuse the foreign key.
+// one, or the same table. If it is the same table, this must have no row deletion policy that would refuse the foreign
+// key.
 func (fk *ForeignKey) fits() bool {
 	return fk.Referenced.ID <= fk.Table.ID && !(fk.Referenced == fk.Table && fk.Table.RowDeletionPolicy != nil && fk.holdsRows())
 }
@@ -275,8 +276,8 @@ func columnsSQL(columns []*Column) string {
 	return strings.Join(names, ", ")
 }
 
-// clauseWords are words that quote must put in back quotes. They are not reserved, but where a column name may stand
-// they would begin another clause.
+// clauseWords are words that the function quote must put in back quotes. They are not reserved. But in a place where a
+// column name may stand they would begin another clause.
 var clauseWords = []string{"CHECK", "COLUMN", "CONSTRAINT", "FOREIGN", "PARENT", "PRIMARY", "SYNONYM"}
 
 // quote prints a name. It adds back quotes if the parser would not read the bare name as a name.

@@ -318,7 +318,7 @@ func (d *draft) callsWithTypes(sql string, b *ProtoBundle) bool {
 	return false
 }
 
-// typed returns the version that bundle b has of type t. It returns any type that is not in b unchanged.
+// typed returns the type of bundle b that has the name of type t. If b has no such type, it returns t.
 func (b *ProtoBundle) typed(t *value.Type) *value.Type {
 	if t.Elem != nil {
 		elem := b.typed(t.Elem)

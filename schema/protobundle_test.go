@@ -79,8 +79,8 @@ func TestHostileDescriptors(t *testing.T) {
 	}
 }
 
-// TestProtoBundleSize checks the size limit of a bundle. Files in the request that the bundle's types do not need do
-// not count.
+// TestProtoBundleSize checks the size limit of a bundle. The limit must ignore files of the request that no type of the
+// bundle needs.
 func TestProtoBundleSize(t *testing.T) {
 	of := func(size int) []byte { // a set of one file, of the given size in bytes
 		set := &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{{

@@ -10,9 +10,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// RowDeletionPolicy is ROW DELETION POLICY (OLDER_THAN(column, INTERVAL n DAY)). A row expires when the value of
-// Column lies more than Days in the past. The row is deleted some time later. A row with NULL in Column never
-// expires. Source:
+// RowDeletionPolicy is ROW DELETION POLICY (OLDER_THAN(column, INTERVAL n DAY)). A row expires when the value of Column
+// lies more than n days in the past; the field Days is n. The row is deleted some time later. A row with NULL in Column
+// never expires. Source:
 // https://cloud.google.com/spanner/docs/ttl/working-with-ttl.
 type RowDeletionPolicy struct {
 	Column *Column
@@ -23,7 +23,7 @@ type RowDeletionPolicy struct {
 // expires.
 const maxPolicyDays = 9999 * 366
 
-// Limit returns the time Days before now. Rows whose Column lies before it have expired.
+// Limit returns the time that lies p.Days days before now. Rows whose Column lies before that time have expired.
 func (p *RowDeletionPolicy) Limit(now time.Time) time.Time {
 	return now.UTC().AddDate(0, 0, -int(min(p.Days, maxPolicyDays)))
 }
@@ -97,8 +97,8 @@ func (d *draft) checkExpiry(root, t *Table) error {
 // holdsRows reports whether the foreign key prevents the deletion of rows that are still referenced.
 func (fk *ForeignKey) holdsRows() bool { return !fk.Cascade && !fk.NotEnforced }
 
-// checkExpiringAncestors refuses ON DELETE NO ACTION for t if the row deletion policy of an ancestor would delete
-// rows down to the parent of t. how is the interleaving of t in parent.
+// checkExpiringAncestors returns an error if t has ON DELETE NO ACTION and the row deletion policy of an ancestor would
+// delete rows of the parent of t. how is the interleaving of t in parent.
 func checkExpiringAncestors(t *Table, how Interleave, parent *Table) error {
 	if how != InterleaveNoAction {
 		return nil

@@ -58,8 +58,8 @@ func (*StatisticsPackage) kind() *objectKind { return statisticsPackages }
 // sql returns nothing, because the statistics of one database do not fit another one.
 func (*StatisticsPackage) sql(*Catalog) []string { return nil }
 
-// analyze creates a package whose name is the current time. It deletes packages that are older than statisticsLife or
-// exceed maxStatisticsPackages.
+// analyze creates a package whose name is the current time. It deletes packages that are older than statisticsLife, and
+// the oldest ones if there would be more than maxStatisticsPackages.
 func (d *draft) analyze() error {
 	now := d.compiler.Now().UTC().Truncate(time.Second)
 	name := now.Format(statisticsName)

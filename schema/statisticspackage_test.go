@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// clockCompiler is a wordCompiler whose clock shows the time now.
+// clockCompiler is a wordCompiler whose method Now returns the field now.
 type clockCompiler struct {
 	wordCompiler
 	now time.Time

@@ -11,11 +11,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Encoding is a catalog as it is stored: by its differences from the version before.
+// Encoding is a catalog as it is stored: by its differences from the previous version.
 type Encoding struct {
 	Catalog []byte // everything except the tables and the objects
-	// Objects maps IDs to the encodings of the tables and Objects that differ from the version before. For the first
-	// version it holds all tables and Objects. nil stands for a dropped table or Object.
+	// Objects maps IDs to the encodings of the tables and Objects that differ from the previous version. For the first
+	// version it holds all tables and Objects. A nil encoding means that the table or Object was dropped.
 	Objects map[TableID][]byte
 }
 
@@ -31,8 +31,8 @@ type storedCatalog struct {
 	NextID   TableID           `json:"next_id"`
 	Schemas  []string          `json:"schemas,omitempty"`
 	Options  map[string]string `json:"options,omitempty"`
-	// ChangeStreams lists all change streams of the version, also those that have not changed since the version
-	// before.
+	// ChangeStreams lists all change streams of the version, also those that have not changed since the previous
+	// version.
 	ChangeStreams []storedChangeStream `json:"change_streams,omitempty"`
 }
 
@@ -149,7 +149,7 @@ var interleaveNames = map[Interleave]string{
 	NotInterleaved: "", InterleaveIn: "in", InterleaveNoAction: "no action", InterleaveCascade: "cascade",
 }
 
-// Marshal encodes the catalog as its differences from the version before, which is nil for the first version.
+// Marshal encodes the catalog as its differences from the previous version, before, which is nil for the first version.
 func (c *Catalog) Marshal(before *Catalog) (*Encoding, error) {
 	if before == nil {
 		before = NewCatalog()
@@ -302,7 +302,7 @@ func storeForeignKey(fk *ForeignKey) storedForeignKey {
 }
 
 // Format1 is the JSON in which format 1 stored a whole catalog for each schema version. JSON of a later format can be
-// decoded into it, too; Format then tells which format it is.
+// decoded into a Format1, too; the field Format then tells which format the JSON has.
 type Format1 struct {
 	storedCatalog
 	Tables []json.RawMessage `json:"tables"`

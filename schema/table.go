@@ -157,7 +157,7 @@ func (d *draft) setDefault(c *Column, s *ast.ColumnDefaultExpr) {
 	}
 }
 
-// setOptionsOf sets options of a column from its OPTIONS clause. Errors call the column where.
+// setOptionsOf sets options of a column from its OPTIONS clause. where is the name of the column in errors.
 func (d *draft) setOptionsOf(c *Column, where string, o *ast.Options) (err error) {
 	for _, r := range o.Records {
 		switch name := r.Name.Name; strings.ToLower(name) {
@@ -285,7 +285,7 @@ func (d *draft) checkDroppable(t *Table) error {
 	return nil
 }
 
-// streamsNaming returns the change streams whose FOR names table t or, if col is not nil, that column of t.
+// streamsNaming returns the change streams whose FOR clause names table t and, if col is not nil, the column col of t.
 func (c *Catalog) streamsNaming(t *Table, col *Column) []*ChangeStream {
 	return filter(c.Streams, func(s *ChangeStream) bool {
 		_, named := s.watches(t)

@@ -34,9 +34,9 @@ func (d *draft) renameTable(t *Table, s *ast.RenameTo) error {
 	return d.revalidateRenamed(list)
 }
 
-// renameTables runs RENAME TABLE a TO b, c TO d, ... All tables change their names at the same time, so two tables
-// can swap names. A later part of the statement may rename a table by the name that an earlier part gives it. But if
-// another table has that name, and no earlier part has renamed it, the name means that other table.
+// renameTables runs RENAME TABLE a TO b, c TO d, ... All tables change their names at the same time, so two tables can
+// swap names. A later part of the statement may call a table by the name that an earlier part gives it. But if another
+// table has that name, and no earlier part has renamed that other table, the name means the other table.
 func (d *draft) renameTables(s *ast.RenameTable) error {
 	var list []renaming
 	for _, r := range s.Tos {
@@ -111,8 +111,8 @@ func (d *draft) giveNames(list []renaming) error {
 	return nil
 }
 
-// revalidateRenamed compiles the views and functions again that name a renamed table. There must be a table under the
-// old name: another table that has it now, or the same one if the old name is its synonym.
+// revalidateRenamed compiles again the views and functions that name a renamed table. They compile only if there is a
+// table under the old name: another table that has it now, or the same one if the old name is its synonym.
 func (d *draft) revalidateRenamed(list []renaming) error {
 	for _, r := range list {
 		if err := d.revalidate("rename TABLE", r.from, d.dependentsOf(r.table.ID, nil)); err != nil {

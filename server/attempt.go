@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// An attempt collects the statistics of one attempt to run a read-write transaction. A client that gets ABORTED starts
-// another attempt.
+// An attempt collects the statistics of one execution of a read-write transaction. A client that gets ABORTED runs the
+// transaction again, which is another attempt.
 type attempt struct {
 	db       *database.Database
 	began    time.Time
@@ -66,14 +66,14 @@ func (a *attempt) LockColumns(target string, written bool) []string {
 // Timeline implements cost.Transaction.
 func (a *attempt) Timeline() *live.TimelineRecorder { return a.timeline }
 
-// Touch implements cost.Transaction: it adds an access to the footprint of the attempt.
+// Touch implements cost.Transaction: it adds an access to the footprint, which lists the accesses of the attempt.
 func (a *attempt) Touch(x *stats.Access) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.footprint.Add(x)
 }
 
-// wrote adds the rows that the attempt wrote to its footprint.
+// wrote adds to the attempt's footprint the rows and bytes that the attempt wrote.
 func (a *attempt) wrote(list []table.Written) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -77,8 +77,8 @@ func checkBatch(req *spannerpb.ExecuteBatchDmlRequest) error {
 	return nil
 }
 
-// runBatch runs the statements in order until one fails. failure is the error of that statement; the status of the
-// reply says the same.
+// runBatch runs the statements in order until one fails. failure is the error of the failed statement, or nil; the
+// status of the reply is made from it.
 func (s *service) runBatch(ctx context.Context, sc *scope, req *spannerpb.ExecuteBatchDmlRequest, c *rpc.Call) (reply *spannerpb.ExecuteBatchDmlResponse, failure error) {
 	reply = &spannerpb.ExecuteBatchDmlResponse{Status: status.Of(nil)}
 	for i := range req.Statements {

@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// batchAttempts is how often a group of mutations is tried at most. If other transactions aborted every attempt, the
-// client gets ABORTED.
+// batchAttempts is the largest number of times that a group of mutations is tried. If other transactions aborted every
+// attempt, the client gets ABORTED.
 const batchAttempts = 8
 
 // batchWrite answers BatchWrite. Each group of mutations is committed by a transaction of its own.

@@ -145,14 +145,14 @@ const (
 
 var someText = strings.Repeat("a", 100)
 
-// newest returns the id of the newest transaction of the server, as an id of the session ses.
+// newest returns the id of the newest transaction of the server, encoded as an id for the session ses.
 func (h *harness) newest(ses string) []byte {
 	ts := &h.server.data.transactions
 	return newReadWriteID(ts.tokens, readWriteID, ses, txn.ClientID{Start: ts.start, Number: ts.last.Load()})
 }
 
-// dml runs a statement once for each of a number of rows, with keys from id on, in one transaction, which the first
-// execution begins. The caller commits.
+// dml runs a statement once for each of the given number of rows, whose keys begin at id. All executions are in one
+// transaction, which the first of them begins. The caller commits.
 func (h *harness) dml(ses, sql string, id, rows int) {
 	sel := begins(readWrite())
 	for n := range rows {

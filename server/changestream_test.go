@@ -92,7 +92,7 @@ func streamStatement(start time.Time, end spanner.NullTime, token spanner.NullSt
 	return spanner.Statement{SQL: readStream, Params: map[string]any{"start": start, "end": end, "token": token, "beat": 10_000}}
 }
 
-// partition reads a partition of the change stream from start to end, and calls each with every record.
+// partition reads a partition of the change stream from start to end, and calls the function each for every record.
 func (x *traffic) partition(ctx context.Context, start time.Time, end spanner.NullTime, token spanner.NullString, each func(*changeRecord)) error {
 	rows := x.client.Single().Query(ctx, streamStatement(start, end, token))
 	defer rows.Stop()
@@ -121,7 +121,7 @@ func newStreamTraffic(t *testing.T) (x *traffic, created time.Time) {
 	return x, x.database().Created()
 }
 
-// initial returns the tokens of the partitions that exist at the time at.
+// initial returns the tokens of the partitions that existed at the given time.
 func (x *traffic) initial(at time.Time) (tokens []string) {
 	x.Helper()
 	x.ok(x.partition(x.ctx, at, spanner.NullTime{}, spanner.NullString{}, func(r *changeRecord) {
@@ -214,8 +214,8 @@ func (x *traffic) streamRequest(start time.Time, partition string) *spannerpb.Ex
 	return &spannerpb.ExecuteSqlRequest{Session: x.session, Sql: sql}
 }
 
-// TestChangeStreamRefusals: a change stream can be read only by ExecuteStreamingSql, in a strong single-use
-// transaction, with valid arguments. Other requests are refused.
+// TestChangeStreamRefusals checks that only ExecuteStreamingSql can read a change stream, in a strong single-use
+// transaction and with valid arguments. The server must refuse other requests.
 func TestChangeStreamRefusals(t *testing.T) {
 	x, created := newStreamTraffic(t)
 	x.session = x.harness.session(true)
@@ -315,8 +315,8 @@ func values(messages []*spannerpb.PartialResultSet) (list []string) {
 	return list
 }
 
-// TestChangeStreamEnds: a client that reads a change stream gets an error when the server stops, when the stream is
-// dropped, and when the database is dropped. None of these waits for the client.
+// TestChangeStreamEnds checks that a client that reads a change stream gets an error when the server stops, when the
+// stream is dropped, and when the database is dropped. None of these events may wait for the client.
 func TestChangeStreamEnds(t *testing.T) {
 	x, created := newStreamTraffic(t)
 	x.session = x.harness.session(true)

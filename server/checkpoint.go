@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// checkpoint answers /checkpoint: it copies the data directory to a directory of the server's machine. So it serves
-// only programs on that machine.
+// checkpoint answers /checkpoint: it copies the data directory to a directory of the server's machine. So it refuses
+// requests from other machines.
 func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
 	to := r.URL.Query().Get("to")
 	switch {

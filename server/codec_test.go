@@ -23,8 +23,8 @@ func insertData(n, size int) *spannerpb.Mutation {
 	return &spannerpb.Mutation{Operation: &spannerpb.Mutation_InsertOrUpdate{InsertOrUpdate: w}}
 }
 
-// TestCommitLimit: the limit of a commit counts the data, not its base64 form. The error for too much data has a code
-// for which no client retries.
+// TestCommitLimit checks that the limit of a commit counts the bytes of data, not those of its base64 form. The error
+// for too much data must have a code for which no client retries.
 func TestCommitLimit(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

@@ -32,8 +32,8 @@ func (h *harness) copied(name string) {
 	})
 }
 
-// TestColumnar: once there is a columnar copy, queries read it together with later changes, and at older timestamps
-// return the same rows as without a copy. Plans and statistics show the copy.
+// TestColumnar checks that queries read a columnar copy together with the changes made after it. At older timestamps
+// they must return the same rows as without a copy. Plans and statistics must show the copy.
 func TestColumnar(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -86,8 +86,8 @@ func TestColumnar(t *testing.T) {
 	}
 }
 
-// TestFlightColumnar: a Flight query returns the same columns from a columnar copy as from rows: for every type, in
-// both time units, with later changes, and for a part of the keys.
+// TestFlightColumnar checks that a Flight query returns the same columns from a columnar copy as from rows. It compares
+// them for every type, in both time units, with changes made after the copy, and for a part of the keys.
 func TestFlightColumnar(t *testing.T) {
 	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, everyType)
 	ses := h.session(true)

@@ -44,18 +44,18 @@ func (s *service) commit(ctx context.Context, req *spannerpb.CommitRequest, c *r
 	return nil, usererror.MissingField("transaction")
 }
 
-// commitWork is what one Commit request must do: its mutations, with the statistics about them.
+// commitWork is the work of one Commit request: its mutations, with the statistics about them.
 type commitWork struct {
 	record *cost.Recorder
 	memory *memory.Account // account of the request
-	// mutations converts the request's mutations with the names of a catalog. It can be called once. It is nil if the
-	// request has no mutations. rows is the number of rows, or key ranges, in the mutations.
+	// mutations converts the request's mutations, whose names it looks up in a catalog. It can be called once. It is
+	// nil if the request has no mutations. rows is the number of rows, or key ranges, in the mutations.
 	mutations func(*schema.Catalog) ([]table.Mutation, error)
 	rows      int64
 	now       time.Time
 	role      string // role of the session
-	// count is the number of mutations as commit_stats counts them. Before apply runs, these are the mutations of the
-	// statements; afterwards those of the request are counted, too.
+	// count is the number of mutations as commit_stats counts them. Before apply's function runs, it counts the
+	// mutations that the transaction's statements have made; afterwards it also counts those of the request.
 	count   int64
 	attempt *attempt
 	// turns limits how many commits with many rows are applied at the same time.
@@ -96,7 +96,8 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 		if c.accesses, err = c.attempt.db.Admit(ctx, tx, catalog, c.role, muts); err != nil {
 			return err
 		}
-		// This is done before the mutations wait for locks, because the statistics of locks name these columns.
+		// The attempt must know these columns before the mutations wait for locks, because the statistics of locks name
+		// them.
 		for _, a := range c.accesses {
 			c.attempt.Touch(a)
 		}
@@ -111,8 +112,8 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 	}
 }
 
-// manyRows is the number of rows from which a commit counts as a long computation and must acquire a slot. Applying a
-// row takes about 10 us.
+// manyRows is the number of rows from which a commit counts as a long computation, so that it must wait for one of the
+// slots in turns. Applying a row takes about 10 us.
 const manyRows = 100
 
 // acquireSlot waits until the mutations may be applied. A commit of fewer than manyRows rows need not wait. The caller
@@ -147,7 +148,7 @@ func (s *service) commitSingleUse(ctx context.Context, ses *session, req *spanne
 	return commitReply(outcome, req), nil
 }
 
-// commitOnce commits mutations in a new transaction, which has only this commit.
+// commitOnce commits mutations in a new transaction, which consists of this commit only.
 func (s *service) commitOnce(ctx context.Context, ses *session, opts txn.Options, rows int64, muts func(*schema.Catalog) ([]table.Mutation, error), delay time.Duration, c *rpc.Call) (o txn.Outcome, err error) {
 	var a attempt
 	now := s.clock()

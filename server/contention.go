@@ -15,9 +15,9 @@ const (
 	mutexFraction = 10
 )
 
-// contention returns a handler that replies with a profile of goroutines' waits during the request. keep switches
-// profiling on and stop switches it off: it is on only during such a request, because profiling makes each wait more
-// expensive.
+// contention returns a handler that replies with a profile of goroutines' waits during the request. The function keep
+// switches profiling on, and stop switches it off. Profiling is on only during such a request, because it makes each
+// wait more expensive.
 func contention(profile string, keep, stop func()) http.HandlerFunc {
 	var one sync.Mutex // one request at a time
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -12,8 +12,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestFailedDML: a statement that breaks a constraint ends its transaction, whose requests get the same error until it
-// is rolled back. After another error the transaction continues, and the statement has changed nothing.
+// TestFailedDML checks what happens after a DML statement fails. If the statement breaks a constraint, its transaction
+// ends, and requests in the transaction get the same error until it is rolled back. After another error the transaction
+// continues, and the statement has changed nothing.
 func TestFailedDML(t *testing.T) {
 	h := newHarness(t)
 	h.alter(
@@ -85,7 +86,7 @@ func TestFailedDML(t *testing.T) {
 	}
 }
 
-// isOver checks that requests in a transaction get the error cause until the transaction is rolled back.
+// isOver checks that requests in a transaction fail with the error in cause until the transaction is rolled back.
 func (h *harness) isOver(ses string, id []byte, cause error) {
 	h.Helper()
 	for _, sql := range []string{"SELECT 1", "UPDATE Parents SET N = 3 WHERE TRUE"} {

@@ -41,7 +41,8 @@ func newFlightAPI(s *service) *flightAPI {
 const flightLabel = "flight-sql"
 
 // flightSessionAge is the greatest age at which a session is used for new tickets. A session lives for
-// multiplexedSessionLife, so it then outlives every version that a ticket can read.
+// multiplexedSessionLife. So a session that is used for a ticket outlives every version of the data that the ticket can
+// read.
 const flightSessionAge = 7 * 24 * time.Hour
 
 // Session implements flight.API.
@@ -119,8 +120,8 @@ func (a *flightAPI) Announce(ctx context.Context, req *spannerpb.ExecuteSqlReque
 	return d, err
 }
 
-// describe returns the description of a statement. If query is not nil and the statement is a query, it calls query
-// with the scope and the statement.
+// describe returns the description of a statement. If the argument query is not nil and the statement is a query,
+// describe calls this function with the scope and the statement.
 func (a *flightAPI) describe(ctx context.Context, ses *session, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, query func(*scope, *prepare.Statement) error) (d *flight.Description, err error) {
 	selector := req.Transaction
 	if selector == nil {
@@ -253,7 +254,7 @@ func (a *flightAPI) Load(ctx context.Context, l *flight.Load, c *rpc.Call) error
 	return err
 }
 
-// loaded returns the mutation that writes the rows of l, which are given as columns.
+// loaded returns the mutation that writes the rows of l. In l, the rows are given column by column.
 func loaded(catalog *schema.Catalog, l *flight.Load) (m table.Mutation, err error) {
 	t, columns, err := columnsNamed(catalog, l.Table, l.Columns)
 	if err != nil {

@@ -169,8 +169,9 @@ func TestFlightDatabase(t *testing.T) {
 	}
 }
 
-// TestFlightTicket: a ticket reads at the timestamp of its GetFlightInfo, however often it is used, and after a
-// restart. A ticket that was changed, that belongs to another server, or that is too old is refused.
+// TestFlightTicket checks that a ticket reads at the timestamp of its GetFlightInfo, however often it is used, and
+// after a restart. The server must refuse a ticket that was changed, that belongs to another server, or that is too
+// old.
 func TestFlightTicket(t *testing.T) {
 	now := time.Now()
 	h := newHarnessAt(t, func() time.Time { return now })

@@ -50,8 +50,8 @@ func TestFlightServerDies(t *testing.T) {
 	h.ok(again.Rollback(f.ctx))
 }
 
-// TestDropWhileStalled: if a database is dropped while a stream waits for its client, the client gets an error that
-// says so; the stream does not look complete.
+// TestDropWhileStalled checks what happens if a database is dropped while a stream waits for its client. The client
+// must get an error that says so, and no stream that looks complete.
 func TestDropWhileStalled(t *testing.T) {
 	for _, stalls := range []bool{false, true} {
 		h := newHarness(t)

@@ -21,8 +21,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// TestFlightUploads: the messages of a bulk load are received one after the other. A long message is received only if
-// the budget has memory for it.
+// TestFlightUploads checks that the server receives the messages of a bulk load one after the other. It must receive a
+// long message only if the budget has memory for it.
 func TestFlightUploads(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	f := h.newFlightClient()
@@ -53,8 +53,8 @@ func TestFlightUploads(t *testing.T) {
 	}
 }
 
-// TestFlightUnread: a stream whose client does not read takes little memory. That memory is charged to the budget, and
-// released when the client disconnects or the query is cancelled.
+// TestFlightUnread checks that a stream takes little memory if its client does not read. This memory is charged to the
+// budget, and released when the client disconnects or the query is cancelled.
 func TestFlightUnread(t *testing.T) {
 	h, budget := newBudgetHarness(t, 32*mib)
 	f := h.newFlightClient()
@@ -101,8 +101,8 @@ func TestFlightUnread(t *testing.T) {
 	}
 }
 
-// TestFlightExpanded: a load whose data is much larger when decoded, or as values, than in its message is refused, or
-// written in chunks that fit into the budget.
+// TestFlightExpanded checks bulk loads whose data, once decoded, is much larger than the message. The server must write
+// the data in chunks that fit into the budget, or refuse the load.
 func TestFlightExpanded(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	f := h.newFlightClient()

@@ -97,7 +97,7 @@ func TestFlightMetadata(t *testing.T) {
 	}
 }
 
-// skipTo moves the reader to its next batch. It returns an error if there is none because reading failed.
+// skipTo moves the reader to its next batch. It returns an error only if reading failed, and nil at the end.
 func skipTo(r *arrowflight.Reader) error {
 	if !r.Next() {
 		return r.Err()

@@ -34,7 +34,7 @@ func (x *flightTraffic) fetch(info *arrowflight.FlightInfo, rows int) {
 	x.reads += len(info.Endpoint)
 }
 
-// minute waits until all successful reads of tickets have been counted, and then ends the minute of the statistics.
+// minute waits until the statistics have counted all successful reads of tickets, and then moves the clock by a minute.
 func (x *flightTraffic) minute() {
 	x.Helper()
 	x.ended("DoGet", "OK", float64(x.reads))
@@ -69,7 +69,8 @@ func TestFlightQueryStats(t *testing.T) {
 	x.minute()
 	last("1|0|0|0|0|1|QUERY||0|1|true|true")
 
-	// Fetched again in a later minute. That minute has no execution, and sums where other minutes have averages.
+	// The rows are fetched again in a later minute. In that minute the query has no execution. So the columns of
+	// averages show sums.
 	x.fetch(info, rows)
 	x.minute()
 	last("0|6000|48000|6000|0|0|QUERY||0|0|true|false")
@@ -82,8 +83,8 @@ func TestFlightQueryStats(t *testing.T) {
 	x.shows("SELECT READ_QUERY_COUNT FROM SPANNER_SYS.TABLE_OPERATIONS_STATS_HOUR WHERE TABLE_NAME = 'Plain'", "2")
 }
 
-// TestFlightFailedQueryStats: a query that GetFlightInfo refuses counts as a failed execution. A query whose rows
-// cannot be read, which is found later, still counts as a successful one.
+// TestFlightFailedQueryStats checks how statistics count failures. A query that GetFlightInfo refuses counts as a
+// failed execution. A query whose rows cannot be read later still counts as a successful one.
 func TestFlightFailedQueryStats(t *testing.T) {
 	x := newFlightTraffic(t)
 	x.plain(3)
@@ -109,8 +110,8 @@ func TestFlightFailedQueryStats(t *testing.T) {
 		"SELEC 1|1|1|false", "SELECT 1 / (K - 3) FROM Plain WHERE K >= 3|1|0|true", "SELECT K FROM NoTable|1|1|false")
 }
 
-// TestFlightStatsOfRequests: requests of Spanner's API that are sent over Flight count as they do over gRPC. Each
-// partition counts once, with its type and tag, at its GetFlightInfo.
+// TestFlightStatsOfRequests checks that statistics count requests of Spanner's API that are sent over Flight in the
+// same way as over gRPC. Each partition counts once, with its type and tag, at its GetFlightInfo.
 func TestFlightStatsOfRequests(t *testing.T) {
 	x := newFlightTraffic(t)
 	x.plain(4)

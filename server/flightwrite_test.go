@@ -28,8 +28,8 @@ func batch(idName, textName string, ids []int64, texts []string) arrow.RecordBat
 	return b.NewRecordBatch()
 }
 
-// TestFlightPrepared: the server describes the parameters and the columns of a prepared statement. The statement runs
-// with its bound parameters, which are matched by name or by order.
+// TestFlightPrepared checks that the server describes the parameters and the columns of a prepared statement. The
+// statement must run with its bound parameters, which the server matches by name or by order.
 func TestFlightPrepared(t *testing.T) {
 	h := newHarness(t)
 	f := h.newFlightClient()
@@ -81,8 +81,8 @@ func TestFlightPrepared(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 }
 
-// TestFlightUpdate: every command that can carry a statement that writes runs it once, and returns its row count and
-// its rows.
+// TestFlightUpdate checks all commands that can carry a DML statement. Each must run the statement once, and return its
+// row count and its rows.
 func TestFlightUpdate(t *testing.T) {
 	h := newHarness(t)
 	f := h.newFlightClient()
@@ -120,8 +120,8 @@ func TestFlightUpdate(t *testing.T) {
 	}
 }
 
-// TestFlightTransaction: before its commit, the writes of a transaction are visible only inside it; afterwards
-// everywhere.
+// TestFlightTransaction checks that the writes of a transaction are visible only inside it before its commit, and
+// everywhere after its commit.
 func TestFlightTransaction(t *testing.T) {
 	h := newHarness(t)
 	f := h.newFlightClient()
@@ -192,7 +192,8 @@ func TestFlightPartitions(t *testing.T) {
 	if n := len(slices.Compact(got)); n != rows {
 		t.Errorf("%d rows", n)
 	}
-	// This asks for more parts than the default. But a result is divided into at most one part for each 1,000 rows.
+	// The client asks for more parts than by default. But a result is divided into at most one part for each 1,000
+	// rows.
 	f = h.newFlightClient("max-partitions", "64")
 	info, err = f.Execute(f.ctx, "SELECT SingerId FROM Singers WHERE SingerId > 0")
 	h.ok(err)
@@ -280,7 +281,7 @@ func TestFlightIngest(t *testing.T) {
 	if got, _ := f.rows("SELECT * FROM Loaded"); !slices.Equal(got, []string{"1|x", "1|x"}) {
 		t.Errorf("after a table that could not be made: %q", got)
 	}
-	// A column may have the name of its table, but a name must not occur twice.
+	// A column may have the same name as its table, but two columns must not have the same name.
 	for _, o := range []flightsql.TableDefinitionOptionsTableExistsOption{fail, replace, extend} {
 		_, err = load(f.ctx, "Word", &flightsql.ExecuteIngestOpts{TableDefinitionOptions: ingestOptions(o, create)}, batch("id", "word", []int64{1}, []string{"x"}))
 		h.ok(err)
@@ -427,9 +428,9 @@ func (c collector) Send(d *arrowflight.FlightData) error {
 	return nil
 }
 
-// TestFlightPreparedOutlives: a prepared statement outlives its transaction. It then runs in the next transaction of
-// its connection, and once that has ended too, without a transaction. If it is not clear in which transaction the
-// statement must run, or that transaction was lost, the statement is refused.
+// TestFlightPreparedOutlives checks that a prepared statement can be used after its transaction has ended. It then runs
+// in the next transaction of its connection; after that one has ended too, it runs without a transaction. The server
+// must refuse the statement if it is not clear in which transaction to run it, or if that transaction was lost.
 func TestFlightPreparedOutlives(t *testing.T) {
 	h := newHarness(t)
 	f := h.newFlightClient()
@@ -491,7 +492,7 @@ func TestFlightPreparedOutlives(t *testing.T) {
 	_, err = elsewhere.ExecuteUpdate(other.ctx)
 	h.fails(err, codes.FailedPrecondition)
 
-	// A transaction that was aborted has not been ended by the client, so the statement stays in it.
+	// The server has aborted this transaction, but the client has not ended it. So the statement stays in it and fails.
 	tx = begin(f)
 	h.ok(insert(4))
 	_, err = f.ExecuteUpdate(f.ctx, "DROP INDEX SingersByName")
@@ -499,8 +500,8 @@ func TestFlightPreparedOutlives(t *testing.T) {
 	h.fails(insert(5), codes.Aborted)
 	h.ok(tx.Rollback(f.ctx))
 
-	// If two transactions of the connection are open at once, the server chooses neither. While its own transaction is
-	// open, the statement still runs there.
+	// If two transactions of the connection are open at once, the server chooses neither. But the statement still runs
+	// in the transaction in which it was prepared while that one is open.
 	first := begin(f)
 	prepare(first)
 	second := begin(f)

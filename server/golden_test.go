@@ -58,7 +58,7 @@ type scripted struct {
 	session string
 }
 
-// answer returns the code and the text of an error. If err is nil, it returns without.
+// answer returns the code and the text of an error. If err is nil, it returns the text without.
 func answer(err error, without string) string {
 	if err == nil {
 		return without
@@ -160,7 +160,7 @@ func (s *scripted) call(text string) string {
 	return answer(err, "ok")
 }
 
-// invoke calls the method with this name; each service of the API is searched.
+// invoke calls the method with the given name. It searches all services of the API for the method.
 func (h *harness) invoke(name, request string) (reply proto.Message, err error) {
 	for _, service := range apiServices {
 		method := service.Methods().ByName(protoreflect.Name(name))

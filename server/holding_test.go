@@ -13,8 +13,9 @@ import (
 // This file tests how much memory gRPC's library takes for a client that does not read, or does not finish its
 // requests.
 
-// TestUnreadReplies: replies to a client that does not open its flow-control window are charged, although each reply is
-// small. When the budget is used up, replies are refused. All charges end when the connection or the streams end.
+// TestUnreadReplies checks replies to a client that does not open its flow-control window. They are charged to the
+// budget, although each reply is small. When the budget is used up, replies are refused. All charges end when the
+// connection or the streams end.
 func TestUnreadReplies(t *testing.T) {
 	for name, end := range map[string]func(w *wire, streams uint32){
 		"the connection ends": func(w *wire, _ uint32) { w.conn.Close() },
@@ -58,8 +59,9 @@ func TestUnreadReplies(t *testing.T) {
 	}
 }
 
-// TestUnfinishedRequests: the headers of requests whose messages do not come are charged. When the budget is used up,
-// requests are refused. After these requests have ended, a new request is served.
+// TestUnfinishedRequests checks requests whose headers arrive but whose messages do not. Their headers are charged to
+// the budget. When the budget is used up, requests are refused. After these requests have ended, a new request is
+// served.
 func TestUnfinishedRequests(t *testing.T) {
 	h, budget := newBudgetHarness(t, 4*mib)
 	w := newWire(t, dial(t, h.address))

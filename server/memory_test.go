@@ -45,8 +45,8 @@ func returned(b *memory.Budget) {
 	})
 }
 
-// TestUploads: a long message is received only if the budget has memory for its request. Other messages are refused,
-// and later requests on the same connection work.
+// TestUploads checks that the server receives a long message only if the budget has memory for its request. It must
+// refuse other messages, and answer later requests on the same connection.
 func TestUploads(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	ses := h.session(true)
@@ -72,8 +72,8 @@ func TestUploads(t *testing.T) {
 	returned(budget)
 }
 
-// TestCommitThatNeverFits: a commit that needs more memory than the whole budget for its own message and change records
-// fails at once. The error does not blame other requests.
+// TestCommitThatNeverFits checks a commit whose own message and change records need more memory than the whole budget.
+// It must fail at once, with an error that does not blame other requests.
 func TestCommitThatNeverFits(t *testing.T) {
 	budget := memory.NewBudget(64 * mib)
 	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Memory: budget},
@@ -119,8 +119,8 @@ func (w uploader) upload(stream uint32, length int) {
 	w.ok(w.WriteData(stream, false, binary.BigEndian.AppendUint32([]byte{0}, uint32(length))))
 }
 
-// TestUploadsThatEnd: a message that never arrives completely releases its memory when its request ends, in whatever
-// way it ends.
+// TestUploadsThatEnd checks that a message that never arrives completely releases its memory when its request ends, in
+// each way in which a request can end.
 func TestUploadsThatEnd(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	for _, end := range map[string]func(uploader){
@@ -224,7 +224,7 @@ func TestTransactionMemory(t *testing.T) {
 	if n < 2 || budget.Usage().Reserved < int64(n)*2_000_000 {
 		t.Errorf("after %d statements %d bytes are taken", n, budget.Usage().Reserved)
 	}
-	// The statement runs again: its first error is not repeated from memory.
+	// The server runs the statement again. It has not stored the first error as the answer.
 	h.fails(insert(n, n+1), codes.ResourceExhausted)
 	if refused := budget.Usage().Refused[memory.Transaction]; refused != 2 {
 		t.Errorf("%d statements were refused", refused)

@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/version"
 )
 
-// samples adds all metrics of the server and its databases, except the metrics of API methods.
+// samples calls add with each metric of the server and its databases, except the metrics of API methods.
 func (s *Server) samples(add func(metrics.Sample)) {
 	build := version.Get()
 	add(metrics.Sample{Name: "build_info", Help: "1, with the version and the commit that run.", Kind: prometheus.GaugeValue, Value: 1,
@@ -37,8 +37,8 @@ func (s *Server) samples(add func(metrics.Sample)) {
 	}
 }
 
-// sampleMemory adds the metrics of memory budgets: u is the budget that requests share, kept that of prepared
-// statements and sessions.
+// sampleMemory adds the metrics of memory budgets. u is the use of the budget that requests share; kept is the use of
+// the budget of prepared statements and sessions.
 func sampleMemory(add func(metrics.Sample), u, kept memory.Usage) {
 	gauge := func(name, help string, v float64) {
 		add(metrics.Sample{Name: "memory_" + name, Help: help, Kind: prometheus.GaugeValue, Value: v})

@@ -16,9 +16,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestMissingResources: a request that names a database of an instance which does not exist fails because the instance
-// was not found. The text of the error, the status details, and the trailer that Java clients up to 6.87 read all say
-// so.
+// TestMissingResources checks requests that name a database of an instance that does not exist. They must fail because
+// the instance was not found. The text of the error, the status details, and the trailer that Java clients up to 6.87
+// read must all say so.
 func TestMissingResources(t *testing.T) {
 	h := newHarness(t)
 	const noInstance = "projects/p/instances/none"

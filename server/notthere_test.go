@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// notThere maps the features that docs/limits.md lists as missing to a request for each: a directive of TestErrors and
-// its line. Missing methods of the API are not in this map.
+// notThere maps each feature that docs/limits.md lists as missing to a request that needs it: a directive of TestErrors
+// and its line. Missing methods of the API are not in this map.
 var notThere = map[string][2]string{
 	"CREATE SEARCH INDEX":                    {"ddl", "CREATE SEARCH INDEX I ON T(S)"},
 	"ALTER SEARCH INDEX":                     {"ddl", "ALTER SEARCH INDEX I ADD COLUMN S"},

@@ -21,7 +21,7 @@ import (
 // probes returns the handlers of the paths that the HTTP listener serves even while the server stops:
 //
 //	/healthz    whether the server runs and can read its data (200, or 503 with the reason)
-//	/readyz     whether the server accepts requests: healthy as above, and not stopping
+//	/readyz     whether the server accepts requests: it is healthy by /healthz, and is not stopping
 func (s *Server) probes() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{"/healthz": reading(s.live), "/readyz": reading(s.ready)}
 }
@@ -43,8 +43,8 @@ func reading(handler http.HandlerFunc) http.HandlerFunc {
 //	/checkpoint?to=DIR                       POST, from the server's own machine: makes a copy of the data directory
 //	/metrics                                 Prometheus: use of the API by method, sessions, locks, aborts, background work, storage, the process
 //	/debug/transactions?database=D&tag=T     timelines of the newest transactions with a tag, as JSON; durations in nanoseconds
-//	/debug/pprof/profile?seconds=N           use of CPU time, for go tool pprof; so are heap and goroutine
-//	/debug/pprof/block?seconds=N             waits of goroutines, for go tool pprof; so is mutex
+//	/debug/pprof/profile?seconds=N           use of CPU time, for go tool pprof; other paths: heap, goroutine
+//	/debug/pprof/block?seconds=N             waits of goroutines, for go tool pprof; other path: mutex
 //	/debug/pprof/trace?seconds=N             activity of every goroutine, for go tool trace
 func (s *Server) observing() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{

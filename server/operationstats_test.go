@@ -82,7 +82,7 @@ func TestQueryProfiles(t *testing.T) {
 		"2030-01-02T03:06:00Z|app=x|true|[2 of 3]")
 }
 
-// hold locks row 1 of Plain in an open transaction until the caller calls release.
+// hold locks row 1 of Plain in an open transaction until the caller calls the returned function release.
 func (x *traffic) hold() (release func()) {
 	x.Helper()
 	tx, err := spanner.NewReadWriteStmtBasedTransaction(x.ctx, x.client)

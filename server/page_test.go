@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TestPageTokens: a page token that the server did not make, or made for another list, is refused.
+// TestPageTokens checks that the server refuses a page token that it did not make, or that it made for another list.
 func TestPageTokens(t *testing.T) {
 	h := newHarness(t)
 	for range 2 {

@@ -43,7 +43,8 @@ func newPoller(t *testing.T, rows, shards, limit int) *poller {
 // at returns the commit time of row i.
 func (p *poller) at(i int) time.Time { return p.start.Add(time.Duration(i) * time.Second) }
 
-// poll runs a poll for the rows after row number after, and checks that it returns the given number of rows.
+// poll runs a poll for the rows whose numbers are greater than after. It checks that the poll returns the given number
+// of rows.
 func (p *poller) poll(sql string, after, rows int) {
 	p.Helper()
 	params := map[string]any{"prevCommitTimestamp": p.at(after), "limit": p.limit}
@@ -89,7 +90,7 @@ func TestPollWithoutShardsStats(t *testing.T) {
 	p := newPoller(t, 1000, 37, 100)
 	sql := strings.Replace(pollSQL, " AND `Shard` IN UNNEST(@shard)", "", 1)
 	p.poll(sql, 500, 100)
-	// Each shard that is found takes two rows: the row that finds it, and one that is read ahead.
+	// For each shard that the poll finds it reads two rows: one that finds the shard, and one that is read ahead.
 	p.shards = append(p.shards, p.shards...)
 	p.scanned(sql, 1, 100)
 }

@@ -61,7 +61,8 @@ func (h *harness) alterProtos(descriptors []byte, statements ...string) error {
 	return h.finished(op, err)
 }
 
-// finished waits for the end of an operation that a request has begun, and returns its error or the request's.
+// finished waits for the end of an operation that a request has begun. It returns the error of the operation, or err if
+// the request itself failed with err.
 func (h *harness) finished(op *longrunningpb.Operation, err error) error {
 	h.Helper()
 	for err == nil && !op.Done {

@@ -12,9 +12,9 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// manyTypes returns the serialized descriptor of a proto file, and the names of its messages. The file has the given
-// number of messages, and a comment of the given number of bytes. Each message has fields of all earlier messages in
-// its group of ten.
+// manyTypes returns the names of the messages of a proto file, each with a comma behind it, and the file's serialized
+// descriptor. The file has the given number of messages, and a comment of the given number of bytes. The messages form
+// groups of ten. Each message has a field for each earlier message of its group, with that message as its type.
 func manyTypes(t testing.TB, messages, comment int) (names, descriptors []byte) {
 	t.Helper()
 	f := &descriptorpb.FileDescriptorProto{Name: proto.String("many.proto"), Package: proto.String("many"), Syntax: proto.String("proto3")}

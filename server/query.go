@@ -265,7 +265,8 @@ func (s *service) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt
 	return err
 }
 
-// answerPartitionedDML runs the statement of a partitioned DML transaction, which can have only one.
+// answerPartitionedDML runs the statement of a partitioned DML transaction. Such a transaction can have only one
+// statement.
 func (s *service) answerPartitionedDML(ctx context.Context, q queryRequest, sc *scope, stmt *prepare.Statement, params []value.Value, answer func(*result.Result) error) error {
 	if err := stmt.Plan.PartitionedDML(); err != nil {
 		return err
@@ -281,8 +282,8 @@ func (s *service) answerPartitionedDML(ctx context.Context, q queryRequest, sc *
 	}
 	changed, err := sc.session.db.PartitionedDML(ctx, database.PartitionedDML{
 		Statement: stmt, Params: params, Session: sc.session.id(), Tracker: &record.Splits, Excluded: t.excluded,
-		// If the client sends the statement again in the same transaction, this name finds the earlier run, and the
-		// statement continues.
+		// Job is the name of this execution. If the client sends the statement again in the same transaction, the
+		// database finds the earlier execution by this name and continues it.
 		Job: fmt.Sprintf("%d.%d/%x", t.key.Start, t.key.Number, q.fingerprint),
 	})
 	if err != nil {

@@ -165,8 +165,8 @@ func TestDMLStats(t *testing.T) {
 		"delete|true", "index|true", "insert|true", "update|true")
 }
 
-// TestBatchStats: statistics count a batch as one execution of several statements. Where equal statements follow each
-// other, its text has the statement only once.
+// TestBatchStats checks that statistics count a batch as one execution of several statements. The text of the batch
+// must contain equal statements that follow each other only once.
 func TestBatchStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(2)

@@ -129,7 +129,7 @@ type openRows interface {
 	Close() error
 }
 
-// open opens the rows of a read. If copied is set, it reads from the columnar copy where that is cheaper.
+// open opens the rows of a read. If copied is true, it reads from the table's columnar copy where that is cheaper.
 func (r *readRequest) open(ctx context.Context, read table.Read, view table.View, copied bool) (openRows, error) {
 	if copied {
 		if rows, err := r.session.db.ReadColumns(ctx, read, view); rows != nil || err != nil {

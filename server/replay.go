@@ -23,7 +23,7 @@ type replay struct {
 }
 
 // find returns the answer to the request with this seqno, if there is one. It returns an error if the seqno belongs to
-// a different request, or is below the last one.
+// a different request, or if it is new but lower than an earlier one.
 func (r *replays) find(seqno int64, request uint64) (replay, bool, error) {
 	if len(r.bySeqno) == 0 {
 		return replay{}, false, nil

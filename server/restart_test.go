@@ -276,8 +276,8 @@ func streamed(list []*spannerpb.PartialResultSet) *structpb.ListValue {
 	return all
 }
 
-// TestPartitionedDMLSurvives: after a restart, a partitioned DML statement that was complete gets the same answer when
-// it is sent again, and changes nothing.
+// TestPartitionedDMLSurvives checks what happens if a partitioned DML statement was complete and is sent again after a
+// restart. It must get the same answer and change nothing.
 func TestPartitionedDMLSurvives(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
 		ses := h.session(true)

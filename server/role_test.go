@@ -334,9 +334,9 @@ func TestFlightRole(t *testing.T) {
 	}
 }
 
-// TestFlightAfterRevoke: after a REVOKE, nothing that a role received before can be used: tickets of partitions and of
-// metadata, prepared statements, transactions, and partition tokens. A role cannot get the description of a statement
-// that it may not run.
+// TestFlightAfterRevoke checks that after a REVOKE a role cannot use anything that it received before: tickets of
+// partitions and of metadata, prepared statements, transactions, and partition tokens. A role must not get the
+// description of a statement that it may not run.
 func TestFlightAfterRevoke(t *testing.T) {
 	h := newHarness(t)
 	h.dmlOnce(h.session(true), "INSERT INTO Singers (SingerId, Name) SELECT n, 'x' FROM UNNEST(GENERATE_ARRAY(1, 4000)) n")

@@ -28,9 +28,10 @@ func withLockMode(o *spannerpb.TransactionOptions, m spannerpb.TransactionOption
 }
 
 // schemaChanges are histories of one transaction with schema changes between its requests. A step is "ddl STATEMENT",
-// "read TABLE COLUMN...", "insert TABLE (COLUMN, ...) VALUES (...)" as a mutation of the commit, "commit", or SQL. The
-// expected answer follows "=>"; a step without it must succeed. A step that ends in "aborted at a snapshot" is aborted
-// in the modes that read at a snapshot, because there a transaction cannot use objects that have changed since.
+// "fails STATEMENT" for DDL that must fail, "read TABLE COLUMN...", "mutate TABLE COLUMN=VALUE..." for a mutation of
+// the commit, "commit", or SQL. The expected answer follows "=>"; a step without it must succeed. If a step ends in
+// "aborted at a snapshot", the transaction must be aborted in the modes that read at a snapshot, because in these modes
+// it cannot use objects that have changed since.
 var schemaChanges = []struct{ name, steps string }{
 	{"unused before", `
 		ddl CREATE TABLE N (K INT64) PRIMARY KEY (K)
@@ -278,7 +279,7 @@ func (r *historyRun) schemaChanged(err error) {
 	r.Errorf("no RetryInfo in %v", err)
 }
 
-// valuesOf returns the values of all rows as text. rs may be nil, which has no rows.
+// valuesOf returns the values of all rows as text. A nil rs has no rows.
 func valuesOf(rs *spannerpb.ResultSet) string {
 	var list []string
 	for _, row := range rs.GetRows() {

@@ -169,7 +169,7 @@ func (sc *scope) allow(ctx context.Context, n *prepare.Needs) error {
 }
 
 // close ends the scope of a request; err is the error of the request, or nil. If the request began a transaction and
-// failed before the client got its id, close forgets the transaction, which for the client never began.
+// failed before the client got the transaction's id, close forgets the transaction, because the client cannot use it.
 func (sc *scope) close(err error) {
 	sc.session.end()
 	if sc.snapshot != nil {
@@ -200,8 +200,8 @@ func (sc *scope) tooEarly(err error, resolve func(*schema.Catalog) error) error 
 	return usererror.AtTimestamp(err, sc.reply.At.Time())
 }
 
-// readError converts err to an error for users. It explains that the versions which a stream had yet to read were
-// deleted while the stream waited for its client.
+// readError converts err to an error for users. ErrCollected becomes an error that says that the versions to be read
+// were deleted, because the stream waited too long for its client. Other errors stay as they are.
 func (sc *scope) readError(err error) error {
 	if errors.Is(err, mvcc.ErrCollected) {
 		return usererror.StalenessExceeded(sc.reply.At.Time(), sc.session.db.EarliestVersion())

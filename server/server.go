@@ -42,7 +42,8 @@ type Config struct {
 	Origins []string
 	// Hosts lists names of the machine, besides localhost, that clients may use for an HTTP listener on the loopback interface.
 	Hosts []string
-	// Checkpoint copies the data directory to a new directory, to. It is nil if there is no data directory.
+	// Checkpoint copies the data directory to a new directory with the path to. It is nil if there is no data
+	// directory.
 	Checkpoint func(ctx context.Context, to string) error
 	// Collectors are further metrics that /metrics serves, such as those of the storage engine.
 	Collectors []prometheus.Collector

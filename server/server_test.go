@@ -78,7 +78,8 @@ func (l *local) Send(m any) error {
 	return l.call.Cost.WaitForClient(func() error { return l.send(m) })
 }
 
-// beginCall prepares the call of a request as a transport does, until the call can run.
+// beginCall makes the call of a request, as a transport does when it has received the request. The caller runs the
+// call.
 func (h *harness) beginCall(m *rpc.Method, req proto.Message, send func(any) error) *local {
 	h.asked.Add(1)
 	l := locals.Get().(*local)
@@ -214,8 +215,8 @@ func (h *harness) crash() {
 // restarts lists the ways to restart a server.
 var restarts = map[string]func(*harness){"SIGTERM": (*harness).restart, "kill -9": (*harness).crash}
 
-// eventually waits until come returns true. Only the test's own timeout limits the wait. It asks again and again, because
-// nothing reports the states that tests wait for.
+// eventually waits until come returns true. Only the test's own timeout limits the wait. It calls come again and again,
+// because nothing reports the states that tests wait for.
 func eventually(come func() bool) {
 	for !come() {
 		time.Sleep(time.Millisecond)

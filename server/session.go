@@ -145,9 +145,9 @@ func (s *sessions) find(name string) (*session, error) {
 	return ses, nil
 }
 
-// begin records that a request runs in the session; the caller must call end. Requests of a multiplexed session are not
-// counted: they come from many goroutines, which would contend for the counter, and such a session lives equally long
-// whether it is used or not.
+// begin records that a request runs in the session; the caller must call end. begin does not count requests of a
+// multiplexed session: they come from many goroutines, which would contend for the counter. Their number is not needed,
+// because such a session lives equally long whether it is used or not.
 func (ses *session) begin() {
 	if !ses.stored.Multiplexed {
 		ses.usage.begin()
@@ -222,8 +222,8 @@ const (
 )
 
 // expired reports whether a regular session has been idle for too long, or a multiplexed one is too old. After a
-// restart the known last use is the one that a sweep stored, and the session may have been used after that sweep; so
-// expired adds sweepInterval.
+// restart, the last use that is known is the one that the last sweep stored. The session may have been used after that
+// sweep. So expired adds sweepInterval to the permitted idle time.
 func (ses *session) expired(now time.Time) bool {
 	if ses.stored.Multiplexed {
 		return now.Sub(ses.stored.Created) > multiplexedSessionLife

@@ -51,7 +51,8 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// wantResource checks that err has the text and the ResourceInfo by which clients recognise it.
+// wantResource checks that the message of err begins with text, and that err has a ResourceInfo of the type resource,
+// by which clients recognise it.
 func wantResource(t *testing.T, err error, resource, text string) {
 	t.Helper()
 	st := status.Convert(err)
@@ -168,8 +169,9 @@ func TestDroppedDatabaseIsForgotten(t *testing.T) {
 	})
 }
 
-// TestSessionsAreCharged: the memory of sessions is charged to a budget. When the budget is used up, clients cannot
-// create sessions until some are deleted. After a restart all sessions are valid, even if the budget is smaller.
+// TestSessionsAreCharged checks that the memory of sessions is charged to a budget. When the budget is used up, clients
+// cannot create sessions until some are deleted. After a restart all sessions stay valid, even if the new budget is too
+// small for them.
 func TestSessionsAreCharged(t *testing.T) {
 	h := newHarness(t)
 	const limit = 16 << 20

@@ -27,7 +27,7 @@ func (h *harness) fourSplits(session string) {
 	h.ok(h.addSplits(splitAt("Singers", "", list("25")), splitAt("Singers", "", list("50")), splitAt("Singers", "", list("75"))))
 }
 
-// metric returns the value of the line of /metrics that begins with line.
+// metric returns the value of the metric whose line in /metrics begins with line; "none" if there is no such line.
 func (h *harness) metric(line string) string {
 	h.Helper()
 	reply, err := http.Get(h.rest + "/metrics")
@@ -43,8 +43,8 @@ func (h *harness) metric(line string) string {
 	return "none"
 }
 
-// TestOneExecutionOverFourSplits: a READ or query of ten keys in four splits counts as one execution, with three calls
-// to other servers.
+// TestOneExecutionOverFourSplits checks that a READ or query of ten keys in four splits counts as one execution, with
+// four calls to other servers. A query of one split counts as no such call.
 func TestOneExecutionOverFourSplits(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -111,7 +111,7 @@ func TestOneExecutionOverFourSplits(t *testing.T) {
 	}
 }
 
-// TestParticipants: the statistics give as a transaction's participants the splits that it has written to.
+// TestParticipants checks that the statistics count as participants of a transaction the splits that it has written to.
 func TestParticipants(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -128,8 +128,8 @@ func TestParticipants(t *testing.T) {
 		"[]|1", "[Singers.Data,Singers.SingerId]|2")
 }
 
-// TestSplitLoad: each kind of request that reads or writes a row charges its CPU time to the row's split, until the
-// split counts as hot.
+// TestSplitLoad checks that each kind of request that reads or writes a row charges its CPU time to the row's split. A
+// split with much CPU time must count as hot.
 func TestSplitLoad(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)

@@ -165,7 +165,8 @@ func (o *official) at(at time.Time) reader {
 	return o.client.Single().WithTimestampBound(spanner.ReadTimestamp(at))
 }
 
-// notThen returns the end of the error's text when a read at the time at names an object that did not exist then.
+// notThen returns the end of the error's text for a read at the timestamp at, if the read names an object that did not
+// exist at that time.
 func notThen(at time.Time) string { return " at timestamp " + at.UTC().Format(time.RFC3339Nano) }
 
 var firstSchema = []string{"CREATE TABLE A (K INT64, V INT64) PRIMARY KEY (K)", "CREATE INDEX ByV ON A(V)"}

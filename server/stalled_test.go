@@ -44,8 +44,8 @@ func (it countedIterator) Close() error {
 	return it.Iterator.Close()
 }
 
-// TestStalledStream: while the client does not read the next message of a stream, the stream has no open iterator,
-// because an iterator keeps overwritten data in memory and on disk. When the client continues, it gets the same rows as
+// TestStalledStream checks that a stream has no open iterator while its client does not read the next message, because
+// an iterator keeps overwritten data in memory and on disk. When the client continues, it must get the same rows as
 // without the pause.
 func TestStalledStream(t *testing.T) {
 	h := newHarness(t)

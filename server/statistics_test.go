@@ -18,8 +18,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 )
 
-// testClock starts at the beginning of a minute. Each reading moves it forward by a microsecond; otherwise only tests
-// move it. So the speed of the machine does not change results.
+// testClock starts at the beginning of a minute. Each call of now moves it forward by a microsecond; otherwise only
+// tests move it. So the speed of the machine does not change results.
 type testClock struct{ passed atomic.Int64 }
 
 func newTestClock() *testClock { return new(testClock) }

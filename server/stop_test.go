@@ -29,8 +29,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 )
 
-// TestClose: a server that stops tells its clients, over gRPC and REST: those that wait for locks, those that do not
-// read, and those that watch its health. It waits for them no longer than the grace time.
+// TestClose checks that a stopping server tells its clients so, over gRPC and REST: clients that wait for locks, that
+// do not read, and that watch the server's health. It must wait for them no longer than the grace time.
 func TestClose(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -90,9 +90,9 @@ func (h *harness) probe(path string) (int, string) {
 	return code, string(text)
 }
 
-// TestHealthWhileStopping: until the last request has ended, a stopping server answers probes over new and existing
-// connections, and refuses other requests. A client that only watches the health learns of the stop before its
-// connection is closed.
+// TestHealthWhileStopping checks that a stopping server answers probes over new and existing connections until the last
+// request has ended, and refuses other requests. A client that only watches the health must learn of the stop before
+// its connection is closed.
 func TestHealthWhileStopping(t *testing.T) {
 	copying, release := make(chan struct{}), make(chan struct{})
 	h := newHarnessOf(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Checkpoint: func(context.Context, string) error {

@@ -15,7 +15,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// bigRows writes rows to the table Wide. Some have values so large that replies cut them, with small values between.
+// bigRows writes rows to the table Wide. Some of their values are so large that a stream sends them in pieces. The
+// values between them are small.
 func bigRows(h *harness, ses string) {
 	h.Helper()
 	for i := range 4 {
@@ -74,9 +75,9 @@ func TestResumeAnywhere(t *testing.T) {
 	}
 }
 
-// TestResumeTwice breaks a stream that was resumed within a row a second time, after each of its first messages.
-// Usually the metadata alone fills the first message, which then has no values. But if the stream continues within a
-// value, the first message must have the next piece of the value, because clients expect it there.
+// TestResumeTwice resumes a stream, breaks the resumed stream too, after each of its first messages, and resumes it
+// again. Usually the metadata alone fills the first message, which then has no values. But if the stream continues
+// within a value, the first message must have the next piece of the value, because clients expect it there.
 func TestResumeTwice(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -147,7 +148,7 @@ func TestResumeInOneMessage(t *testing.T) {
 }
 
 // TestResumeWithinRow: a stream that broke within a row cannot be continued by a request whose reply is a single
-// message, because that has only whole rows.
+// message, because such a reply contains only whole rows.
 func TestResumeWithinRow(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -262,8 +263,8 @@ func (b *breaking) send(m any) error {
 	return m.(*rpc.Frame).Decode(p)
 }
 
-// TestResumeAfterInlineBegin: if a broken stream has begun a transaction, the transaction continues if the client got
-// its id.
+// TestResumeAfterInlineBegin: the first request of a transaction begins it, and its stream breaks. If the client has
+// already got the id of the transaction, the transaction continues.
 func TestResumeAfterInlineBegin(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

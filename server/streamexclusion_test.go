@@ -12,7 +12,7 @@ import (
 )
 
 // TestExcludedFromChangeStreams: each kind of transaction of the official client can ask to be excluded from change
-// streams. A change stream leaves it out if the stream has the option allow_txn_exclusion.
+// streams. A change stream with the option allow_txn_exclusion leaves such a transaction out.
 func TestExcludedFromChangeStreams(t *testing.T) {
 	x, created := newStreamTraffic(t)
 	row := func(k int64) *spanner.Mutation { return spanner.InsertMap("Plain", map[string]any{"K": k}) }
@@ -22,7 +22,7 @@ func TestExcludedFromChangeStreams(t *testing.T) {
 		x.ok(err)
 		return at
 	}
-	// This is recorded nevertheless, because the stream does not have the option yet.
+	// The change stream records this transaction nevertheless, because it does not have the option yet.
 	apply(1, spanner.ExcludeTxnFromChangeStreams())
 	x.ok(x.database().UpdateSchema(x.ctx, []string{"ALTER CHANGE STREAM Everything SET OPTIONS (allow_txn_exclusion = true)"}, nil))
 	apply(2, spanner.ExcludeTxnFromChangeStreams())

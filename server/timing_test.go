@@ -21,8 +21,8 @@ const (
 	totalsForm    = `total; dur=\d+\.\d{3}, cpu; dur=\d+\.\d{3}, shared; dur=\d+\.\d{3}, lock; dur=\d+\.\d{3}`
 )
 
-// timed checks that server-timing in the header and in the trailer matches these regular expressions. An empty one
-// means that there must be no server-timing.
+// timed checks that server-timing in the header matches the regular expression headerForm, and in the trailer
+// trailerForm. If the expression is "", there must be no server-timing in that place.
 func (h *harness) timed(what string, header, trailer metadata.MD, headerForm, trailerForm string) {
 	h.Helper()
 	for place, got := range map[string][2]string{
@@ -124,8 +124,8 @@ func TestTimingOfCommit(t *testing.T) {
 	h.timed("commit", header, trailer, frontEndsForm, lockedForm)
 }
 
-// TestTimingOverREST: a unary reply has all times in its header. A streamed reply has those that are known at its end
-// in a trailer.
+// TestTimingOverREST: a unary reply has all times in its header. A streamed reply has a trailer with the times that are
+// known only at its end.
 func TestTimingOverREST(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

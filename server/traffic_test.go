@@ -66,7 +66,7 @@ func (h *harness) countStream(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 	return open(ctx, desc, cc, method, opts...)
 }
 
-// minute ends the minute of the statistics.
+// minute moves the clock by a minute, so that the current minute of the statistics ends.
 func (x *traffic) minute() { x.forward(time.Minute) }
 
 // forward moves the clock once all requests have been counted. It must wait, because a client has the last rows of a

@@ -184,8 +184,9 @@ func (ts *transactions) options(ses *session, o *spannerpb.TransactionOptions, t
 	return opts
 }
 
-// previous returns the age of the aborted transaction that a new transaction retries, or the zero Age. With that age
-// the new transaction counts as older than all that began after the aborted one, and wins against them.
+// previous returns the age of the aborted transaction that a new transaction retries, or the zero Age if it retries
+// none. With that age the new transaction counts as older than all transactions that began after the aborted one. It
+// gets a lock that one of them holds.
 func (ts *transactions) previous(ses *session, id []byte) txn.Age {
 	var t *transaction
 	if key, ok := readWriteKey(id); ok {
@@ -217,7 +218,8 @@ func (ts *transactions) find(ses *session, id []byte) (*transaction, error) {
 	return ts.recall(ses, id, key)
 }
 
-// current returns the open transaction, or the error for requests after its end. A partitioned transaction has neither.
+// current returns the state of the transaction while it is open, and after its end the error for further requests. For
+// a partitioned transaction both results are nil.
 func (t *transaction) current() (*openTransaction, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -242,7 +244,7 @@ func (t *transaction) acquire(ctx context.Context) error {
 
 func (t *transaction) release() { <-t.sem }
 
-// settle ends the transaction if txn has aborted it or it has failed.
+// settle ends the transaction if it has failed or if package txn has aborted it.
 func (t *transaction) settle() {
 	open, _ := t.current()
 	if open == nil {
@@ -253,8 +255,8 @@ func (t *transaction) settle() {
 	}
 }
 
-// end closes the transaction. From then on it holds only the answers to later requests: committed for another Commit,
-// outcome for all other requests.
+// end closes the transaction. From then on it holds only the answers to later requests: the argument committed answers
+// another Commit, and the error outcome all other requests. committed is nil if the transaction was not committed.
 func (t *transaction) end(outcome error, committed *txn.Outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -281,8 +283,8 @@ func (t *transaction) end(outcome error, committed *txn.Outcome) {
 // LockWait implements cost.Transaction. It returns how long the transaction has waited for locks.
 func (t *openTransaction) LockWait() time.Duration { return t.tx.Stats().LockWait }
 
-// abandon rolls the transaction back. Callers do so when its session was closed, when the session began another
-// transaction, or when the transaction has been idle.
+// abandon rolls the transaction back. It is called when the session was closed, when the session began another
+// transaction, or when the transaction has been idle for too long.
 func (t *transaction) abandon() {
 	open, _ := t.current()
 	if open == nil || open.tx.Rollback() != nil { // it was committed in the meantime

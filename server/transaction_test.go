@@ -321,8 +321,8 @@ func TestPartitionedDMLGoesOn(t *testing.T) {
 	h.shows(ses, "SELECT Name, COUNT(*) FROM Singers GROUP BY Name", fmt.Sprintf("a+|%d", rows))
 }
 
-// TestEndedTransactionKeepsLittle: in whatever way a transaction ended, the server remembers it without the replies to
-// its statements, which can be large.
+// TestEndedTransactionKeepsLittle: when a transaction has ended in any way, the server remembers it without the replies
+// to its statements, because these can be large.
 func TestEndedTransactionKeepsLittle(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

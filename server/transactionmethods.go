@@ -42,8 +42,8 @@ func (s *service) begin(ctx context.Context, req *spannerpb.BeginTransactionRequ
 // errRolledBack is the outcome of a transaction that its client has rolled back.
 var errRolledBack error = usererror.TransactionRolledBack()
 
-// rollback answers Rollback. It also succeeds if the transaction can no longer be committed, or if no transaction has
-// this id.
+// rollback answers Rollback. It also succeeds if the transaction was aborted or already rolled back, or if no
+// transaction has this id. It fails if the transaction was committed.
 func (s *service) rollback(ctx context.Context, req *spannerpb.RollbackRequest) (*emptypb.Empty, error) {
 	ses, err := s.sessions.find(req.Session)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // transactions holds the transactions of a server that have not ended, and the newest rememberedTransactions of those
-// that ended without writing. A client that did not get a reply can so ask again. The store has the outcome of
-// transactions that wrote (txn.Manager.Outcome).
+// that ended without writing. So a client that did not get a reply can send its request again. The store has the
+// outcome of transactions that wrote (txn.Manager.Outcome).
 type transactions struct {
 	clock  func() time.Time
 	budget *memory.Budget
@@ -28,7 +28,7 @@ type transactions struct {
 }
 
 // rememberedTransactions is how many ended transactions are remembered. It is about the number that abort each other
-// within a second on a busy server; a client that lost a reply asks again within that time.
+// within a second on a busy server; a client that lost a reply sends its request again within that time.
 const rememberedTransactions = 4 << 10
 
 // next returns the id of a new transaction. The number in it is at least the time of the manager's clock, because that
@@ -57,10 +57,10 @@ func (ts *transactions) get(key txn.ClientID) *transaction {
 // recall returns a transaction that is not in memory. There are three cases:
 //
 //   - The transaction was committed, and the store has its outcome.
-//   - It ended without writing: the server restarted, or has forgotten it because it ended long ago. The client may run
-//     it again.
-//   - It is older than the outcomes that the store keeps. The error says that it does not exist, because a second run
-//     might write twice.
+//   - The transaction ended without writing, because the server restarted, or so long ago that the server no longer
+//     remembers it. The error lets the client run it again.
+//   - The transaction is older than the outcomes that the store keeps. The error says that the transaction does not
+//     exist, because the client might write twice if it ran it again.
 //
 // A partitioned DML transaction continues where it was, as long as the store has the progress of its statement.
 func (ts *transactions) recall(ses *session, id []byte, key txn.ClientID) (*transaction, error) {
@@ -93,8 +93,8 @@ func (ts *transactions) recall(ses *session, id []byte, key txn.ClientID) (*tran
 // the server runs again by then.
 const retryLost = time.Millisecond
 
-// finished adds t to the remembered ended transactions. When the ring is full, t replaces the transaction that ended
-// first.
+// finished adds t to the remembered ended transactions. If there are already rememberedTransactions of them, t replaces
+// the one that ended longest ago.
 func (ts *transactions) finished(t *transaction) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()

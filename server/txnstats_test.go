@@ -83,8 +83,8 @@ func TestTxnStats(t *testing.T) {
 		FROM SPANNER_SYS.TXN_STATS_TOTAL_MINUTE WHERE INTERVAL_END = '`+end+"'", "4|4|0|0|0|3|0|1|1|23.25|4|[Plain 4 41,Singers 2 18]")
 }
 
-// TestUntaggedTxn: transactions without a tag that access the same columns are counted together, in whatever order and
-// however often they access them.
+// TestUntaggedTxn: transactions without a tag that access the same columns are counted together, even if they name the
+// columns in different orders.
 func TestUntaggedTxn(t *testing.T) {
 	x := newTraffic(t)
 	for k := range 3 {
@@ -133,8 +133,8 @@ func TestFailedTxns(t *testing.T) {
 	if !errors.Is(err, changed) {
 		t.Error(err)
 	}
-	// The first statement fails, so the transaction that it would have begun is not begun. The client then begins one
-	// without a statement, and abandons that.
+	// The first statement would begin a transaction, but it fails, so no transaction begins. The client then begins a
+	// transaction by BeginTransaction, and abandons it.
 	x.fails(x.tagged("first", statement("UPDATE Plain SET V = 'x' WHERE Nothing = 1")), codes.InvalidArgument)
 	x.minute()
 	x.shows("SELECT TRANSACTION_TAG, "+txnCounts+" FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE WHERE INTERVAL_END = '2030-01-02T03:06:00Z' ORDER BY 1",
@@ -202,8 +202,8 @@ func TestBatchWriteStats(t *testing.T) {
 	x.shows(`SELECT TABLE_NAME, WRITE_COUNT FROM SPANNER_SYS.TABLE_OPERATIONS_STATS_MINUTE WHERE INTERVAL_END = '2030-01-02T03:06:00Z'`, "Plain|2")
 }
 
-// TestTagOfCommit: if a transaction was begun without a tag, the tag of its Commit counts; otherwise the tag with which
-// it was begun.
+// TestTagOfCommit: statistics list a transaction under the tag with which it was begun. If it was begun without a tag,
+// they list it under the tag of its Commit.
 func TestTagOfCommit(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)

@@ -114,7 +114,8 @@ func TestRefusedUpload(t *testing.T) {
 	returned(budget)
 }
 
-// TestFramesOfAMessage: a message is received and charged in whatever way its client divides it into frames.
+// TestFramesOfAMessage: the server receives a message and charges for it, no matter how the client divides the message
+// into frames.
 func TestFramesOfAMessage(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	w := newWire(t, dial(t, h.address))
@@ -163,8 +164,8 @@ func (w *wire) reset(stream uint32) {
 	}
 }
 
-// TestSecondMessage: a unary request has one message. The server does not receive a second one, in whichever frame that
-// begins.
+// TestSecondMessage: a unary request has one message. The server does not receive a second message, whichever frame it
+// begins in.
 func TestSecondMessage(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

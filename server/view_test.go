@@ -70,7 +70,8 @@ func (h *harness) wants(ses, text, want string) {
 	}
 }
 
-// sameAgain creates a second database from the output of GetDatabaseDdl, and checks that its own output is the same.
+// sameAgain creates a second database from the output of GetDatabaseDdl, and checks that GetDatabaseDdl returns the
+// same output for the second database.
 func (h *harness) sameAgain() {
 	h.Helper()
 	printed := h.ddl(testDatabase)

@@ -104,7 +104,7 @@ func (w *hiddenWorld) fill() {
 
 func (w *hiddenWorld) one(list ...string) string { return list[w.IntN(len(list))] }
 
-// views creates the views of a seed and sends queries of them.
+// views creates the views of a seed, V and two views of V, and sends queries of them.
 func (w *hiddenWorld) views(seed uint64) {
 	text := w.view("T", "W")
 	above := w.filterOf("V")
@@ -131,7 +131,8 @@ func (w *hiddenWorld) views(seed uint64) {
 	}
 }
 
-// ask sends a random query of a view, and reports whether the reply contains only values that the role may read.
+// ask sends a random query of the view named of, and reports whether the reply contains only values that the role may
+// read.
 func (w *hiddenWorld) ask(of string) bool {
 	sql, strict, compare := w.query()
 	way := w.IntN(hiddenWays)
@@ -164,7 +165,7 @@ func (w *hiddenWorld) ask(of string) bool {
 	}
 	switch {
 	case what != "":
-	// The error may be computed for a row of V that O does not return.
+	// The view O selects from the view V. A query that reads O may compute ERROR for a row of V that O does not return.
 	case of == "O" && strings.Contains(sql, "ERROR('x')"):
 	case strict && err != nil && plainErr == nil:
 		what = "fails"

@@ -58,8 +58,8 @@ func parametersOf(sql string) (text string, values []any) {
 	return text, values
 }
 
-// run runs a query, or DML that it then rolls back. It returns the rows, sorted, and as beside everything else that the
-// reply contains.
+// run runs a query, or DML that it then rolls back. It returns the sorted rows in the result rows, and the rest of the
+// reply, such as statistics, in beside.
 func (w *hiddenWorld) run(by int, who hiddenAsker, sql string) (rows, beside string, err error) {
 	req := &spannerpb.ExecuteSqlRequest{Session: who.session, Sql: sql, Seqno: 1}
 	if by == byParameters {

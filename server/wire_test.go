@@ -80,8 +80,8 @@ func (w *wire) headers(stream uint32, method string, extra ...string) error {
 	return err
 }
 
-// next reads frames until want returns true, and returns that frame. Meanwhile it answers pings and settings, as every
-// client does.
+// next reads frames until want returns true for one of them, and returns this frame. Meanwhile it answers pings and
+// settings, as every client does.
 func (w *wire) next(want func(http2.Frame) bool) (http2.Frame, error) {
 	for {
 		f, err := w.framer.ReadFrame()

@@ -17,9 +17,9 @@ const (
 	OpCheck             // a write checks whether rows exist, which does not count as an operation
 )
 
-// Exists is the column that READ_COLUMNS shows for the existence of a row. A write reads this column when it checks
-// whether rows exist. A READ of a table reads it instead of the primary key's columns, because their values are in the
-// key.
+// Exists is the column that READ_COLUMNS shows for the existence of a row. A write that checks whether rows exist reads
+// this column. A READ of a table shows it in place of the primary key's columns, because the key itself holds their
+// values.
 const Exists = "_exists"
 
 // An Access is one operation on one table or index, as statistics name it. It is made once for each table in a plan,
@@ -77,7 +77,8 @@ func sorted(names []string) []string {
 // Target returns the name of the table or index.
 func (a *Access) Target() string { return a.target }
 
-// addTo adds n accesses like a to the tallies of the table and its columns.
+// addTo counts the access a n times in the tallies of its table and columns, and in those of the index entries that a
+// writes.
 func (a *Access) addTo(tables, columns *board, n int64) {
 	op := a.op
 	switch op {

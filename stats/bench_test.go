@@ -94,7 +94,8 @@ func BenchmarkTable(b *testing.B) {
 	}
 }
 
-// BenchmarkFlush measures copying and storing a full open minute, as the collector does every ten seconds.
+// BenchmarkFlush measures how long it takes to copy and store the statistics of a full current minute, as the collector
+// does every ten seconds.
 func BenchmarkFlush(b *testing.B) {
 	w := newWorld(b)
 	for i := range 2 * boardTallies {

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// A board holds the tallies of one family in one interval. When it is full, it adds the lighter half of its tallies to
-// the tally rest. So its size is limited, heavy tallies stay however many light subjects come, and the sum of tallies
-// and rest is always the total.
+// A board holds the tallies of one family (such as queries) in one interval. A tally counts the events of one subject
+// (such as one SQL text). A full board keeps the heavier half of its tallies and adds the others to the tally rest. So
+// the size of a board is limited, heavy tallies stay however many light subjects come, and the sum of tallies and rest
+// is always the total.
 type board struct {
 	family  *family
 	tallies map[uint64]*tally
@@ -18,7 +19,7 @@ type board struct {
 
 func newBoard(f *family) *board { return &board{family: f, tallies: map[uint64]*tally{}} }
 
-// add creates the tally of a subject. If the board is full, it first makes room by shed.
+// add creates the tally of a subject. If the board is full, add first calls shed, which makes room.
 func (b *board) add(key uint64, s subject) *tally {
 	s.own()
 	if size := s.size(); len(b.tallies) >= max(boardTallies, b.family.keep) || b.texts > 0 && b.texts+size > boardTexts {
@@ -49,14 +50,14 @@ func (b *board) fresh(s subject) *tally {
 	return &tally{subject: s}
 }
 
-// keyed is a tally with its key.
+// keyed is a tally together with its key in a board.
 type keyed struct {
 	key uint64
 	*tally
 }
 
-// shed adds the lighter half of the tallies to rest. Half means half of the number of tallies and half of the bytes of
-// text.
+// shed adds the lighter tallies to rest. It keeps at most half of the tallies, and at most half of the bytes of text
+// that a board may have (boardTexts).
 func (b *board) shed() {
 	list := make([]keyed, 0, len(b.tallies))
 	for k, t := range b.tallies {
@@ -79,8 +80,8 @@ func (b *board) shed() {
 	b.texts = texts
 }
 
-// merge adds the tallies of another board, which the caller must not use afterwards. The board may then have too many
-// tallies; closed removes the lightest ones.
+// merge adds the tallies of the board o, which the caller must not use afterwards. The board b may then have too many
+// tallies; the method closed later adds the lightest ones to rest.
 func (b *board) merge(o *board) {
 	b.rest.absorb(&o.rest)
 	for _, t := range o.tallies {
@@ -88,7 +89,7 @@ func (b *board) merge(o *board) {
 	}
 }
 
-// mergeRecord adds the tallies of a stored board, which the caller must not use afterwards.
+// mergeRecord adds the tallies of r, the stored form of a board. The caller must not use r afterwards.
 func (b *board) mergeRecord(r record) {
 	b.rest.absorb(r.rest)
 	for _, t := range r.tallies {

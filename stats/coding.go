@@ -91,7 +91,8 @@ func appendDistribution(b []byte, d *distribution.Distribution) []byte {
 	return b
 }
 
-// encode returns the stored form of an open minute, with as many tallies as a closed minute has.
+// encode returns the stored form of the current minute's set, as if the minute were over: for each board, the heaviest
+// tallies and the sum of all others.
 func (s *set) encode() []byte {
 	b := binary.AppendVarint([]byte{recordVersion}, s.minute)
 	for i, board := range s.boards {

@@ -30,9 +30,9 @@ type Config struct {
 
 // Collector collects the statistics of one database. Any goroutine may call its methods.
 //
-// Each event is recorded in the shard of the processor's stripe. Recording locks the shard's mutex for a tenth of a
-// microsecond, so goroutines rarely wait for it. Slow work (closing intervals, the store) is done under mu, which
-// recording does not lock.
+// There is one shard for each stripe of processors (stats/stripe), and a goroutine records an event in the shard of its
+// processor. Recording locks the shard's mutex for a tenth of a microsecond, so goroutines rarely wait for it. Slow
+// work (closing intervals, the store) is done under mu, which recording does not lock.
 type Collector struct {
 	cfg    Config
 	opened time.Time
@@ -53,7 +53,7 @@ type Collector struct {
 	flushed   time.Time
 }
 
-// shard is a part of the open minute: the events that the processors of one stripe recorded.
+// shard holds a part of the current minute's statistics: the events that the processors of one stripe recorded.
 type shard struct {
 	mu    sync.Mutex
 	open  *set
@@ -76,7 +76,8 @@ func New(cfg Config) *Collector {
 	return c
 }
 
-// Run stores intervals as they end and flushes the open minute, until ctx ends.
+// Run stores the statistics of intervals that have ended. Every flushInterval it also stores those of the current
+// minute, so that a crash loses little. It returns when ctx ends.
 func (c *Collector) Run(ctx context.Context) {
 	if c.cfg.Off {
 		return
@@ -99,7 +100,8 @@ func (c *Collector) advanceAndLog(context.Context) {
 	}
 }
 
-// Close stores the open minute durably, unless the store takes no writes. After Close nothing may be recorded.
+// Close stores the statistics of the current minute durably. If the store takes no writes, it does nothing. Callers
+// must not record anything after Close.
 func (c *Collector) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,8 +129,8 @@ func (s *shard) at(c *Collector, end time.Time) *set {
 	if s.open != nil {
 		c.setAside(s.open)
 	}
-	// advance stores past before it empties the shards. So if at reads the old value here, this
-	// shard is emptied later, and the event is not lost.
+	// The method advance raises c.past before it empties the shards. So if this call reads the old value of c.past,
+	// advance empties this shard later, and the event is not lost.
 	s.open = &set{minute: max(minute, c.past.Load()+1)}
 	return s.open
 }
@@ -147,7 +149,7 @@ func (s *set) board(family int) *board {
 	return s.boards[family]
 }
 
-// operate counts one operation for each access.
+// operate counts one operation for each access in the list.
 func (s *set) operate(accesses []*Access) {
 	for _, a := range accesses {
 		s.operateOne(a)

@@ -18,7 +18,7 @@
 //   - Memory and disk are bounded whatever the traffic (limits.go).
 //   - A row never counts too much. If a tally was dropped and its subject comes again, the row counts only from then
 //     on.
-//   - A crash loses at most the seconds since the last flush.
+//   - A crash of the process loses at most the last ten seconds, because the open minute is stored that often.
 //
 // Related packages: stats/live lists current activity, stats/cpu measures CPU time, stats/metrics counts requests by
 // API method, and stats/stripe divides counters that all processors change.

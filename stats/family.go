@@ -15,11 +15,11 @@ type family struct {
 	// fingerprints are equal, and tallies are never added up or cut.
 	single bool
 	weight func(*tally) int64
-	// peaks says that an interval longer than a minute shows the highest value of a minute instead of the sum, and only
-	// if that value is at least longerFrom.
+	// peaks says that an interval longer than a minute shows the highest value of a minute instead of the sum. A value
+	// below longerFrom is not shown there.
 	peaks      bool
 	longerFrom int64
-	// minutes is how long one-minute intervals are kept. If it is 0, they are kept as long as the resolution says.
+	// minutes is how long one-minute intervals are kept. If it is 0, they are kept for resolution.retention.
 	minutes time.Duration
 }
 
@@ -71,7 +71,8 @@ func (f *family) heavierFirst(a, b *tally) int {
 	)
 }
 
-// key returns the key by which closed tallies of the subject are found.
+// key returns the key of the subject's tally in a board that is merged from others. (In a shard's board, a transaction
+// without a tag has another key: the hash of its Footprint.)
 func (f *family) key(s *subject) uint64 {
 	if f.single {
 		return subjectKey(s.fingerprint^fingerprint(s.name), s.kind)

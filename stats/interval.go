@@ -19,7 +19,8 @@ type resolution struct {
 	retention time.Duration
 }
 
-// The resolutions, from short to long. The intervals of each are computed from those of the one before.
+// The resolutions, from short to long. One-minute intervals are recorded. Intervals of ten minutes are computed from
+// those of a minute, and hours from intervals of ten minutes.
 var resolutions = [...]resolution{
 	{"1", "_MINUTE", time.Minute, 6 * time.Hour},
 	{"10", "_10MINUTE", 10 * time.Minute, 4 * 24 * time.Hour},
@@ -49,13 +50,13 @@ func (r *resolution) around(t time.Time) time.Time {
 	return time.Unix((t.Unix()+length-1)/length*length, 0)
 }
 
-// keptUnstored is how long ended minutes stay in memory if the store takes no writes. When it takes writes again, they
-// are stored.
+// keptUnstored is how long the statistics of ended minutes stay in memory while the store takes no writes. They are
+// stored when the store takes writes again.
 const keptUnstored = time.Hour
 
 // Advance does the work that is due: it stores intervals that have ended, computes the longer ones, deletes old ones,
-// and flushes the open minute. Reads of the tables call Advance first, so that their rows depend only on the clock.
-// While the store takes no writes, Advance only forgets minutes older than keptUnstored.
+// and stores a copy of the current minute (flush). Reads of the tables call Advance first, so that their rows depend
+// only on the clock. While the store takes no writes, Advance only forgets minutes older than keptUnstored.
 func (c *Collector) Advance() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,8 +136,8 @@ func (c *Collector) forgetUnstored(first int64) {
 	c.aside = slices.DeleteFunc(c.aside, func(s *set) bool { return s.minute < first })
 }
 
-// closeMinutes merges the sets of each minute and stores them. The same batch deletes the flushed copy of the open
-// minute.
+// closeMinutes merges the sets of each minute and stores the results. The same batch deletes the copy of the current
+// minute that flush stored last.
 func (c *Collector) closeMinutes(sets []*set) error {
 	if len(sets) == 0 {
 		return nil
@@ -252,7 +253,8 @@ func (c *Collector) rollUpFamily(resolution, family int, end time.Time) error {
 	return b.Commit()
 }
 
-// flush stores the open minute, so that a crash loses at most flushInterval of it.
+// flush stores a copy of the current minute's statistics, so that a crash of the process loses at most flushInterval of
+// them.
 func (c *Collector) flush(now time.Time, commit func(kv.Batch) error) error {
 	c.flushed = now
 	open, dirty := c.copyOpen()
@@ -270,8 +272,8 @@ func (c *Collector) flush(now time.Time, commit func(kv.Batch) error) error {
 	return nil
 }
 
-// copyOpen returns a set with the open minute's counts from all shards. dirty says whether something was recorded since
-// the last flush.
+// copyOpen returns a set with the current minute's counts from all shards. dirty says whether something was recorded
+// since the last flush.
 func (c *Collector) copyOpen() (open *set, dirty bool) {
 	open = new(set)
 	for i := range c.shards {

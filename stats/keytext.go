@@ -63,7 +63,8 @@ func writeKeyPart(b *strings.Builder, v value.Value) {
 }
 
 // IndexKeyText formats a split point of an index as USER_SPLIT_POINTS shows it. A nil tableKey means that the split
-// point lies before all entries with the index key; the text then has <begin> for each of the parts of the table's key.
+// point lies before all entries with the index key. The text then has <begin> in place of each part of the table's key;
+// parts is the number of these parts.
 func IndexKeyText(index, table string, key, tableKey []value.Value, parts int) string {
 	behind := KeyText("", tableKey, false)
 	if tableKey == nil {

@@ -20,22 +20,23 @@ const (
 	// column that was accessed. A database has at most 5,000 tables (https://cloud.google.com/spanner/quotas#tables).
 	keepTables  = 5_000
 	keepColumns = 20_000
-	// fullTexts is how many bytes of text a stored interval has in full. Of the lighter rows after that, only shortText
-	// bytes of each text are stored. So a day of hostile texts takes about 100 MiB, and usual texts are stored whole.
+	// fullTexts is how many bytes of text are stored in full for an interval, from the heaviest row on. Of each text
+	// after that, only shortText bytes are stored. So a day of the longest texts that a hostile client can send takes
+	// about 100 MiB, and usual texts are stored whole.
 	fullTexts = 256 << 10
 	shortText = 2 << 10
 	// maxProfile is the length in bytes of the longest profile that is stored.
 	maxProfile = 64 << 10
 )
 
-// Limits of the open minute, for each of its shards.
+// Limits of the statistics of the current minute, for each shard of the Collector.
 const (
 	// boardTallies is how many tallies a board can have, and boardTexts how many bytes of text. A board that exceeds
 	// one of them adds its lighter half to its tally rest.
 	boardTallies = 4 * keepTop
 	boardTexts   = 2 << 20
-	// boardAccesses is how many different accesses are counted one by one; then their counts are added up by table and
-	// column.
+	// boardAccesses is how many different accesses a shard counts one by one. When it has so many, it adds their counts
+	// up by table and column.
 	boardAccesses = 1024
 	// footprintAccesses is how many different accesses of a transaction are remembered. Columns of further accesses are
 	// not listed.
@@ -49,5 +50,6 @@ const (
 	maxLockKey = 1 << 10
 )
 
-// flushInterval is the time between flushes of the open minute, and so how much of it a crash can lose.
+// flushInterval is the time between two writes of the current minute's statistics to the store. A crash of the process
+// loses at most the counts of this time.
 const flushInterval = 10 * time.Second

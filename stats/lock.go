@@ -14,7 +14,7 @@ type LockWait struct {
 	Requests []LockRequest // what the waiting transaction and the holders of the lock requested
 }
 
-// Indexes of the sums that a tally of the family locks has.
+// Indexes of tally.sums in the statistics of waits for locks.
 const (
 	lockWait = iota
 	lockSums

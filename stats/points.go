@@ -33,11 +33,11 @@ type ColumnarPolicy struct {
 	Missing int64  // key ranges without a copy, or whose copy must be made again; reads take their rows from the row store
 	Rows    int64  // rows in the chunks
 	Bytes   int64  // bytes of the chunks, compressed
-	// Changed is about the number of rows that have changed since they were copied. Reads take these rows from the row
-	// store.
+	// Changed is the approximate number of rows that have changed since they were copied. Reads take these rows from
+	// the row store.
 	Changed int64
-	// Oldest is the oldest timestamp of a chunk; zero if there are no chunks. If a row has not changed since then,
-	// reads find it in the copy.
+	// Oldest is the oldest timestamp of a chunk; zero if there are no chunks. Reads find a row in the copy if the row
+	// has not changed since Oldest.
 	Oldest time.Time
 }
 

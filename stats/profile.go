@@ -16,7 +16,7 @@ type Profile struct {
 	JSON    string
 }
 
-// Indexes of the sums that a tally of the family profiles has.
+// Indexes of tally.sums in the statistics of query profiles.
 const (
 	profileLatency = iota
 	profileSums
@@ -49,8 +49,8 @@ func (s *sampler) begin() {
 	s.profiled.Store(0)
 }
 
-// Profile stores a profile if it is among the slowest of its interval. It drops a profile that is too long, because a
-// part of a plan would be useless.
+// Profile records the profile of an execution. For each interval, only the profiles of the slowest executions are
+// stored. Profile ignores one that is longer than maxProfile, because a part of a plan would be useless.
 func (c *Collector) Profile(p *Profile) {
 	if len(p.JSON) > maxProfile {
 		return

@@ -34,8 +34,8 @@ type Query struct {
 	Kind        QueryKind
 	Outcome     Outcome
 	InReadWrite bool
-	// Continues says that an earlier request has counted the execution, and this request only reads rows of it. Its
-	// cost is added to that execution, whatever its outcome.
+	// Continues says that an earlier request has counted the execution, and this request only reads further rows of it.
+	// The cost of this request is added to the execution, whether the request succeeds or fails.
 	Continues bool
 	// Statements is the number of statements of a batch; 0 means 1.
 	Statements int64
@@ -59,8 +59,8 @@ type Query struct {
 	Accesses []*Access
 }
 
-// Indexes of the sums that a tally of the family queries has. Averages divide sums of successful executions, except the
-// sums named failed.
+// Indexes of tally.sums in the statistics of queries. A sum that is shown as an average has only successful executions;
+// the sums named failed have only failed ones.
 const (
 	queryCount = iota
 	queryFailed

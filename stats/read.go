@@ -20,7 +20,7 @@ type Read struct {
 	DiskIOCost         float64
 }
 
-// Indexes of the sums that a tally of the family reads has.
+// Indexes of tally.sums in the statistics of reads.
 const (
 	readCount = iota
 	readFailed

@@ -51,9 +51,9 @@ const (
 	millionth = 1e6
 )
 
-// average returns a column that shows sum i, divided by unit and by the count of(tally). A count of 0 means that an
-// earlier interval has counted the execution whose cost this is (see Query.Continues); then the column shows the whole
-// sum.
+// average returns a column that shows sum i, divided by unit and by the number that of(tally) returns. That number is 0
+// if an earlier interval has counted the execution, and this one has only a part of its cost (see Query.Continues).
+// Then the sum is divided by unit only.
 func average(name string, i int, unit float64, of func(*tally) int64) column {
 	return column{name: name, typ: value.Float64Type, of: func(r row) value.Value {
 		return value.OfFloat64(float64(r.sums[i]) / unit / float64(max(of(r.tally), 1)))

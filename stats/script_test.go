@@ -339,8 +339,8 @@ func (f fields) duration(name string) time.Duration {
 	return d
 }
 
-// accesses parses fields such as reads=Table.A,B writes=Table@Index1@Index2.C deletes=Table. Each index has all of the
-// columns.
+// accesses parses fields such as reads=Table.A,B writes=Table@Index1@Index2.C deletes=Table. The columns after the dot
+// are columns of the table and of each of the indexes.
 func (f fields) accesses() (list []*Access) {
 	for name, op := range map[string]Op{"reads": OpQuery, "writes": OpWrite, "deletes": OpDelete, "replaces": OpReplace, "checks": OpCheck} {
 		if v := f[name]; v != "" {

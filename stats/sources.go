@@ -41,7 +41,7 @@ const (
 	SplitEnd   = "<end>"
 )
 
-// Indexes of the sums that a tally of splits or sizes has.
+// Indexes of tally.sums in the statistics of splits and of table sizes.
 const (
 	splitScore = iota
 	splitSums
@@ -52,13 +52,13 @@ const (
 	sizeSums
 )
 
-// Indexes of the lists of a split's subject.
+// Indexes of subject.lists for a split.
 const (
 	splitTables = iota
 	splitReasons
 )
 
-// sampleSplits adds to sets the load of the splits in the given minute, which has just ended.
+// sampleSplits adds the load of the splits in the given minute, which has just ended, to the list sets.
 func (c *Collector) sampleSplits(sets []*set, minute int64) []*set {
 	if c.cfg.Splits == nil {
 		return sets

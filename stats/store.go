@@ -13,7 +13,7 @@ import (
 // storeName is the first part of the keys of statistics. Statistics are stored in space 0, without versions. A key
 // starts with four zero bytes and ends with a zero byte; between them is one of
 //
-//	stats/<space>/open                           the open minute, as of the last flush
+//	stats/<space>/open                           the current minute, as it was when it was last stored
 //	stats/<space>/<resolution>/<family>/<end8>   one family in one interval; end is in seconds, 8 bytes big-endian
 const storeName = "stats/"
 
@@ -47,7 +47,7 @@ func endOfKey(key []byte) time.Time {
 	return time.Unix(int64(binary.BigEndian.Uint64(key[len(key)-9:])), 0)
 }
 
-// behind returns the first key after that of the interval ending at t.
+// behind returns a key that sorts after the key of the interval ending at t and not after the keys of later intervals.
 func (c *Collector) behind(resolution, family int, t time.Time) []byte {
 	return c.key(resolution, family, t.Add(time.Second))
 }
@@ -128,8 +128,8 @@ func (c *Collector) pruneFamily(b kv.Batch, lower, upper []byte) error {
 	return it.Error()
 }
 
-// loadOpen loads the open minute that an earlier process has flushed, or returns nil if there is none. If the minute
-// cannot be decoded, loadOpen logs that and returns nil.
+// loadOpen loads the unfinished minute that an earlier process has stored, or returns nil if there is none. If the
+// minute cannot be decoded, loadOpen logs that and returns nil.
 func (c *Collector) loadOpen() (*set, error) {
 	key := c.openKey()
 	it, err := c.cfg.Store.NewIter(key, append(key[:len(key):len(key)], 0))

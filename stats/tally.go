@@ -32,9 +32,9 @@ func (s *subject) size() int {
 	return n
 }
 
-// better reports whether s rather than o is shown in the row that both share because they have the same tag. The one
-// with more columns is better, and else the one whose name sorts first, so that the choice does not depend on the order
-// of events.
+// better reports whether a row shows s rather than o. Both share the row because they have the same tag. The subject
+// with more columns is better. If they have equally many, the one whose name sorts first is better, so that the choice
+// does not depend on the order of events.
 func (s *subject) better(o *subject) bool {
 	columns, others := 0, 0
 	for i := range s.lists {

@@ -44,8 +44,8 @@ type Transaction struct {
 	Bytes         int64 // written bytes
 }
 
-// Indexes of the sums that a tally of the family transactions has. Averages divide by attempts to commit. The
-// distribution and the aborts cover all attempts:
+// Indexes of tally.sums in the statistics of transactions. Averages are sums divided by the number of attempts to
+// commit (txnCommits). The distribution and the aborts cover all attempts:
 // https://cloud.google.com/spanner/docs/introspection/transaction-statistics#table_schema.
 const (
 	txnAttempts = iota

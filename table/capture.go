@@ -55,8 +55,8 @@ func NewWatch(t *schema.Table, by schema.Watcher) *Watch {
 	return w
 }
 
-// captureWrite hands the row that write has just written to the change streams. A REPLACE of an existing row counts as
-// a deletion and an insert.
+// captureWrite hands the row that the method write has just written to the change streams. A REPLACE of an existing row
+// counts as a deletion and an insert.
 func (c *Changes) captureWrite(ctx context.Context, b *rowBuilder, key []byte, old []value.Value) error {
 	switch {
 	case b.watches == nil:

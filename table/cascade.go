@@ -9,10 +9,10 @@ import (
 )
 
 // actions records what the mutations of one commit do to tables that have foreign keys with ON DELETE CASCADE, and
-// finds conflicts. Two combinations in one commit are errors, in whatever order: to write a value that such a foreign
-// key refers to and to delete the referenced row; and to write a row that a cascade of the same commit deletes. DML
-// statements of one transaction may do both, because each statement takes effect before the next begins. Source:
-// https://cloud.google.com/spanner/docs/foreign-keys/overview.
+// finds conflicts. In two cases a commit fails, whatever the order of its mutations. First: one mutation writes a value
+// to which such a foreign key refers, and another deletes the referenced row. Second: a mutation writes a row that a
+// cascade of the same commit deletes. DML statements of one transaction may do both, because each statement takes
+// effect before the next begins. Source: https://cloud.google.com/spanner/docs/foreign-keys/overview.
 type actions struct {
 	values []writtenValue
 	rows   []writtenRow

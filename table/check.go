@@ -63,7 +63,8 @@ func enumOf(v value.Value) value.Value {
 	return v
 }
 
-// checkAs returns an error if v does not fit this one definition of the column.
+// checkAs returns an error if v does not fit the definition col of a column. Unlike checkValue, it ignores
+// col.Becoming, the definition to which an ALTER COLUMN is changing the column.
 func (c *Changes) checkAs(t *schema.Table, col *schema.Column, v value.Value) error {
 	switch {
 	case v.IsPending():
@@ -121,8 +122,8 @@ func isNumber(v value.Value, t *value.Type) bool {
 	return t.Kind == value.Enum && v.Kind() == value.Int64
 }
 
-// checkScalar returns an error if the column may not hold v. v is the column's value or an element of its array, and
-// has the type is.
+// checkScalar returns an error if the column may not hold v, which is the column's value or an element of its array.
+// The type of v is in the parameter is.
 func checkScalar(t *schema.Table, col *schema.Column, is *value.Type, v value.Value) error {
 	if is.Kind == value.Enum {
 		if !hasNumber(is, v.AsInt64()) {
@@ -155,7 +156,8 @@ func checkText(t *schema.Table, col *schema.Column, v value.Value) error {
 	default:
 		return nil
 	}
-	// A string has at most as many characters as bytes, so one with few bytes needs no count of characters.
+	// A string has at most as many characters as bytes. So if its bytes are within the limit, its characters need not
+	// be counted.
 	if limit <= 0 || int64(len(v.AsBytes())) <= limit {
 		return nil
 	}
@@ -173,8 +175,9 @@ func textLength(v value.Value) int64 {
 	return int64(len(v.AsBytes()))
 }
 
-// safeKeyBytes is an encoded length in bytes up to which a key is certainly within the limit MaxKeyBytes. The encoding
-// of a key part is at most 8 bytes shorter than the size that counts towards the limit.
+// safeKeyBytes is an encoded length in bytes. A key that is not longer than that is always within the limit
+// MaxKeyBytes, because the encoding of a key part is at most 8 bytes shorter than the size that counts towards the
+// limit.
 const safeKeyBytes = MaxKeyBytes - 8*maxStoredParts
 
 // checkKeySize returns an error if a key is longer than MaxKeyBytes. A STRING or BYTES value counts with its bytes, a

@@ -20,7 +20,7 @@ type Limits struct{ Rows, Bytes int64 }
 // FullChunk holds the limits of a chunk of normal size.
 var FullChunk = Limits{Rows: ChunkRows, Bytes: ChunkBytes}
 
-// Chunk is a run of consecutive rows of a table, or of entries of an index, in key order. It begins after the key
+// Chunk is a range of consecutive rows of a table, or of entries of an index, in key order. It begins after the key
 // After and ends with the key Last.
 type Chunk struct {
 	After []byte // nil: the chunk begins at the first row
@@ -30,8 +30,8 @@ type Chunk struct {
 	More  bool   // whether there may be rows after Last
 }
 
-// FindChunk returns the next chunk of rows or entries of a layout. The parameter after is the last key of the chunk
-// before; nil for the first chunk.
+// FindChunk returns the next chunk of rows or entries of a layout. The parameter after is the last key of the previous
+// chunk; nil for the first chunk.
 func FindChunk(ctx context.Context, view View, l *Layout, after []byte, limits Limits) (Chunk, error) {
 	rows := Read{Projection: &Projection{Layout: l}, Spans: []Span{l.rest(after)}, Partial: true, AllowPending: true}.Open(ctx, view)
 	defer rows.Close()
@@ -77,8 +77,8 @@ func (c *Chunk) Span(l *Layout) Span {
 	return span
 }
 
-// rest returns the range of those keys of the layout that follow the key after. If after is nil, it is the range of all
-// keys of the layout.
+// rest returns the range of those keys of the layout that sort after the key in the parameter after. If that is nil,
+// rest returns the range of all keys of the layout.
 func (l *Layout) rest(after []byte) Span {
 	span, _ := l.Space()
 	if after != nil {

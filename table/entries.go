@@ -114,8 +114,9 @@ func (c *Changes) removeEntries(ctx context.Context, g *target, old []value.Valu
 	return nil
 }
 
-// checkUnique locks the declared key of a new entry of a UNIQUE index and checks that no other entry has the same
-// declared key. If one has, Finish checks again, since a later change may delete that entry.
+// checkUnique checks a new entry of a UNIQUE index. It locks the entry's declared key (the columns that CREATE INDEX
+// lists as the key) and checks that no other entry has the same one. If another entry has it, Finish checks again,
+// since a later change may delete that entry.
 func (c *Changes) checkUnique(ctx context.Context, x *indexTarget, key []byte, row []value.Value) error {
 	if !x.index.ChecksUnique() {
 		return nil
@@ -140,8 +141,8 @@ func (c *Changes) checkUnique(ctx context.Context, x *indexTarget, key []byte, r
 	return nil
 }
 
-// keysIn counts the keys of the layout in span, without the key except. It stops when the count has reached the
-// parameter most.
+// keysIn counts the keys of the layout in span. It does not count the key in the parameter except. It stops when the
+// count has reached the parameter most.
 func keysIn(ctx context.Context, view View, l *Layout, span Span, lock Lock, except []byte, most int) (n int, err error) {
 	cur, err := view.Scan(ctx, span, ScanOptions{Lock: lock})
 	if err != nil {

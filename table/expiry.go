@@ -16,8 +16,9 @@ type Expired struct {
 }
 
 // FindExpired finds the expired rows in the next chunk of a table or of one of its indexes (see ExpiryLayout). A row
-// has expired if its value in the column of t's row deletion policy is earlier than the time before. If the primary
-// key or an index begins with that column, FindExpired reads only expired rows; otherwise it reads the whole table.
+// has expired if the timestamp in the column of t's row deletion policy is earlier than the parameter before. If the
+// primary key or an index begins with that column, FindExpired reads only expired rows; otherwise it reads the whole
+// table.
 func FindExpired(ctx context.Context, view View, t *schema.Table, before time.Time, after []byte, limits Limits) (found []Expired, chunk Chunk, err error) {
 	if before.Unix() < value.MinTimestampSeconds {
 		return nil, chunk, nil
@@ -108,7 +109,7 @@ func leavesOut(x *schema.Index, c *schema.Column) bool {
 	return false
 }
 
-// expiredKeys returns a key set that covers all rows whose value in column is earlier than the value before. If the
+// expiredKeys returns a key set that covers all rows whose value in column is earlier than the parameter before. If the
 // key begins with column, the set is one range without NULLs; otherwise it is all keys.
 func expiredKeys(key []schema.KeyPart, column *schema.Column, before value.Value) KeySet {
 	if !beginsWith(key, column) {

@@ -17,7 +17,8 @@ type KeySet struct {
 }
 
 // KeyRange holds the keys from Start to End in stored order: in a descending key part, larger values come first. A
-// Start or End with fewer parts than a key stands for all keys that begin with these parts.
+// Start or End may have fewer parts than a key; it then means all keys that begin with these parts. StartOpen and
+// EndOpen leave the keys at Start and at End out of the range.
 type KeyRange struct {
 	Start, End         []value.Value
 	StartOpen, EndOpen bool
@@ -70,8 +71,9 @@ func (l *Layout) checkKeySet(ks KeySet) error {
 	return nil
 }
 
-// checkKey returns an error if a key has fewer than least values or too many. The key of an index entry may include
-// values for some or all columns of the suffix, in order.
+// checkKey returns an error if the key k has fewer values than least, more values than a key of the layout has, or a
+// pending commit timestamp. The key of an index entry may include values for some or all columns of the suffix, in
+// order.
 func (l *Layout) checkKey(k []value.Value, least int) error {
 	if len(k) < least || len(k) > len(l.Key) {
 		return usererror.WrongKeyParts(l.Name(), l.declared, len(k), keyText(k))
@@ -160,7 +162,7 @@ func (s Span) joins(next Span) bool {
 	return c < 0 || c == 0 && !next.IsPoint()
 }
 
-// Within returns what the spans and the range limit have in common. spans must be sorted and disjoint.
+// Within returns the parts of spans that lie in the range limit. spans must be sorted and disjoint.
 func Within(spans []Span, limit Span) []Span {
 	var cut []Span
 	for _, s := range spans {
@@ -183,8 +185,8 @@ func Within(spans []Span, limit Span) []Span {
 	return cut
 }
 
-// After returns what a scan over spans has still to read after it has read the row at key. spans must be sorted and
-// disjoint. A reverse scan still has to read the keys before key.
+// After returns the parts of spans that a scan must still read when it has read the row at key: those that sort after
+// that row, or in a reverse scan those before it. spans must be sorted and disjoint.
 func After(spans []Span, key []byte, reverse bool) []Span {
 	if reverse {
 		return Within(spans, Span{End: key})

@@ -45,7 +45,7 @@ type Layout struct {
 	columns  []int // for each column of Table, by Ordinal, its position in Key; -1 if it is not in the key
 }
 
-// marker is the ID of a table or index inside a key. The ID comes before the key part with the index before.
+// marker is the ID of a table or index inside a key. The field before is the index of the key part that follows the ID.
 type marker struct {
 	before int
 	id     []byte
@@ -158,8 +158,8 @@ func (l *Layout) AppendKey(dst []byte, vals []value.Value) []byte {
 	return append(l.appendPrefix(dst, vals), keyEnd)
 }
 
-// appendPrefix appends the prefix that is common to all keys with these first key parts. The prefix includes the table
-// or index ID that follows the last of the parts, if there is one.
+// appendPrefix appends the prefix that all keys have in common whose first parts have the values vals. If a table or
+// index ID follows the last of these parts, the prefix includes that ID.
 func (l *Layout) appendPrefix(dst []byte, vals []value.Value) []byte {
 	markers := l.markers
 	for i := 0; ; i++ {
@@ -292,15 +292,15 @@ func Locate(c *schema.Catalog, key []byte) (found *Layout, vals []value.Value) {
 	}
 }
 
-// Space returns the smallest span that holds all keys of the table or index. alone is true if the span holds no other
-// keys than these and the keys of what is interleaved in the table.
+// Space returns the smallest span that holds all keys of the table or index. alone is true if every other key in the
+// span belongs to a table or index that is interleaved in this table.
 func (l *Layout) Space() (span Span, alone bool) {
 	prefix := l.appendPrefix(nil, nil)
 	return prefixSpan(prefix), len(l.markers) == 1
 }
 
-// Reaches reports whether keys of the table or index can lie in the range r. A nil Start of r stands for the start of
-// the database, a nil End for its end.
+// Reaches reports whether keys of the table or index can lie in the range r. A nil Start of r means the start of the
+// database, and a nil End means its end.
 func (l *Layout) Reaches(r Span) bool {
 	space, _ := l.Space()
 	if bytes.Compare(r.Start, space.Start) <= 0 {
@@ -309,8 +309,8 @@ func (l *Layout) Reaches(r Span) bool {
 	return bytes.Compare(r.Start, space.End) < 0 && (r.End == nil || bytes.Compare(l.next(r.Start), r.End) < 0)
 }
 
-// next returns the first position at or after the bound from at which a key of the layout can lie. from must lie in
-// the layout's space.
+// next returns the first position, at or after the bound in the parameter from, at which a key of the layout can lie.
+// The bound must lie in the layout's space.
 func (l *Layout) next(from []byte) []byte {
 	var offsets [maxStoredParts]int
 	at := l.walk(from, offsets[:len(l.Key)])
@@ -388,9 +388,9 @@ func (l *Layout) walk(key []byte, offsets []int) place {
 	return place{where: afterOwn, length: n}
 }
 
-// PrefixLen returns the length in bytes of the first parts key parts of key, which is a key of the layout or a bound
-// of a range of such keys. The length includes the table or index ID that follows the last of these parts, if there is
-// one.
+// PrefixLen returns how many bytes the first key parts of key take; the parameter parts is the number of these parts.
+// key is a key of the layout or a bound of a range of such keys. If a table or index ID follows the last of these
+// parts, the length includes that ID. If key ends earlier, PrefixLen returns the length of key.
 func (l *Layout) PrefixLen(key []byte, parts int) int {
 	n, markers := 0, l.markers
 	for i := 0; ; i++ {
@@ -409,8 +409,8 @@ func (l *Layout) PrefixLen(key []byte, parts int) int {
 	}
 }
 
-// misplaced says where a key lies that does not have marker m of the layout. rest holds the key's bytes from the
-// position of marker m on.
+// misplaced says where a key lies that has other bytes in place of marker m of the layout. rest holds the key's bytes
+// from that place on.
 func (l *Layout) misplaced(rest []byte, m int) where {
 	switch {
 	case m == 0 || len(rest) == 0:
@@ -422,7 +422,7 @@ func (l *Layout) misplaced(rest []byte, m int) where {
 }
 
 // appendSkip appends the first bound after key at which keys of this layout can follow. p is the result of walk for
-// key; it must be beforeOwn or afterOwn.
+// key; p.where must be beforeOwn or afterOwn.
 func (l *Layout) appendSkip(dst, key []byte, p place) []byte {
 	if p.where == afterOwn {
 		return appendBound(dst, key[:p.length], afterPrefix)

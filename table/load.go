@@ -101,7 +101,7 @@ func checkOf(c *schema.Column) loadCheck {
 	return checkWhole
 }
 
-// load writes count rows, in runs of limited size.
+// load writes the count rows of the input as one Run.
 func (c *Changes) load(ctx context.Context, l *loader, count int) error {
 	if count == 0 {
 		return nil
@@ -128,7 +128,7 @@ func (c *Changes) load(ctx context.Context, l *loader, count int) error {
 	return nil
 }
 
-// run checks the next rows of the input and makes a Run of their keys and values.
+// run checks the count rows of the input and makes a Run of their keys and values.
 func (l *loader) run(c *Changes, count int) (*Run, error) {
 	var r *Run
 	for row := range count {

@@ -304,8 +304,8 @@ func (l *located) pendingColumn() *schema.Column {
 	return nil
 }
 
-// These bytes stand in a key for a commit timestamp that is not known yet: in an ascending and in a descending key
-// part.
+// These bytes take the place of a commit timestamp that is not known yet: pendingBytes in a row's value and in an
+// ascending key part, pendingDesc in a descending key part.
 const (
 	pendingBytes = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
 	pendingDesc  = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
@@ -329,7 +329,7 @@ func (l *located) isPending(s source) bool {
 	return string(part) == pendingBytes
 }
 
-// appendWire appends the columns of the row that sources name, each as a field of a PartialResultSet.
+// appendWire appends the values of the columns that the parameter sources lists, each as a field of a PartialResultSet.
 func (l *located) appendWire(dst []byte, sources []source) []byte {
 	size := 0
 	for i := range sources {

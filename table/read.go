@@ -28,8 +28,8 @@ type Read struct {
 	// AllowPending permits rows with commit timestamps that are not known yet. Rows.Values returns such a timestamp as
 	// a pending value. Without AllowPending, Next fails if a column that is read has such a timestamp.
 	AllowPending bool
-	// Memory is the request's memory account. Rows charges a large row to a new account beside this one. If Memory is
-	// nil, Rows charges nothing.
+	// Memory is the request's memory account. Rows charges a large row to a second account of the same budget. If
+	// Memory is nil, Rows charges nothing.
 	Memory *memory.Account
 }
 
@@ -222,8 +222,8 @@ func (r *Rows) advanceCursor() (bool, error) {
 	return false, r.cursor.Err()
 }
 
-// SkipPrefix skips the following rows whose first parts key parts equal those of the current row. It works only in a
-// forward read of ranges.
+// SkipPrefix skips the following rows that have the same first key parts as the current row; the parameter parts is the
+// number of these parts. It works only in a forward read of ranges.
 func (r *Rows) SkipPrefix(parts int) {
 	if r.cursor == nil {
 		return
@@ -308,8 +308,8 @@ func (r *Rows) Values(dst []value.Value) []value.Value {
 	return dst
 }
 
-// Key returns the stored key of the current row, which is valid until the next move. The function After takes such a
-// key and, if the read is of a table, so do the methods of Changes.
+// Key returns the stored key of the current row. It is valid until the next move. The function After takes such a key.
+// If the read is of a table, Changes.Get takes it, too.
 func (r *Rows) Key() []byte { return r.row.key }
 
 // Version returns the timestamp of the commit that wrote the current row. It is 0 if unknown, as for a row that Get

@@ -147,8 +147,8 @@ func (b *rowBuilder) writtenByInsert() []bool {
 	return written
 }
 
-// count computes how many mutations a row counts as: the columns given, the key columns in any case, and the columns
-// that defaults, ON UPDATE and stored generated columns set.
+// count computes how many mutations an inserted and an updated row count as. It counts the given columns, all key
+// columns, and the columns that defaults, ON UPDATE and stored generated columns set.
 func (b *rowBuilder) count() {
 	var given, filled, refreshed int64
 	for _, c := range b.table.Columns {

@@ -76,8 +76,8 @@ func errRow(val []byte) error {
 	return fmt.Errorf("malformed stored row: %x", val[:min(len(val), 32)])
 }
 
-// appendRowValue appends the value of a row or index entry. The value holds those of columns that are not NULL in row.
-// columns must be sorted by ID. The positions of pending commit timestamps are appended to pending.
+// appendRowValue appends the stored value of a row or index entry to dst. It holds the given columns, except those that
+// are NULL in row. columns must be sorted by ID. The positions of pending commit timestamps are appended to pending.
 func appendRowValue(dst []byte, columns []*schema.Column, row []value.Value, pending []Pending) ([]byte, []Pending) {
 	start := len(dst)
 	dst = append(dst, rowVersion)

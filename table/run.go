@@ -53,8 +53,8 @@ func (r *Run) Value(i int) []byte {
 	return r.data[row.value:row.end:row.end]
 }
 
-// From returns the index of the first key at or after key among the keys from index begin on. It returns Len if there
-// is none.
+// From searches the keys from index begin on. It returns the index of the first one that is equal to the parameter key
+// or sorts after it, or Len if there is none.
 func (r *Run) From(begin int, key []byte) int {
 	return begin + sort.Search(len(r.rows)-begin, func(i int) bool { return bytes.Compare(r.Key(begin+i), key) >= 0 })
 }

@@ -27,7 +27,7 @@ import (
 //
 //	ddl                                 statements, ended by ;
 //	commit [quiet]                      mutations, one per line: OP table (columns) [row]... or delete table keys...
-//	dml [quiet]                         one statement: the same for inserts; update table (columns) [values] [key]; delete table [key]
+//	dml [quiet]                         one statement: inserts as in commit; update table (columns) [values] [key]; delete table [key]
 //	read table[@index] (columns) [limit=n] [reverse] [pending]     key set, one item per line
 //	spans table[@index]                 key set: the spans it covers
 //	fill index | validate KIND table [column]   with chunk=n
@@ -581,7 +581,8 @@ func (p *lineParser) columns(t *schema.Table) []*schema.Column {
 	return columns
 }
 
-// json parses a JSON array. Parentheses may stand in place of its brackets; open is true if it begins with one.
+// json parses a JSON array. The text may have parentheses in place of the array's brackets; open is true if it begins
+// with a parenthesis.
 func (p *lineParser) json() (items []any, open bool, err error) {
 	p.done()
 	text := p.rest

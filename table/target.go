@@ -79,9 +79,9 @@ func (g *target) generate(row []value.Value, changed []bool) error {
 	return nil
 }
 
-// checkBecoming returns an error while a schema change redefines a generated column, if the new expression gives
-// another value for row than the current one. Only columns that are stored in the row, in a key or in an index are
-// checked.
+// checkBecoming returns an error if a schema change is giving the generated column c a new expression, and this
+// expression has another value for row than the current one. It checks only columns that are stored in the row, in a
+// key or in an index.
 func (g *target) checkBecoming(c *schema.Column, row []value.Value) error {
 	if c.Becoming == nil || c.Becoming.Generated == nil {
 		return nil

@@ -51,7 +51,7 @@ var kindNames = map[value.Kind]string{
 	value.Numeric: "Numeric", value.UUID: "Uuid", value.Enum: "Enum",
 }
 
-// maxShown is the largest number of bytes of a text value that an error message shows of a key.
+// maxShown is how many bytes of a STRING or BYTES value in a key an error message shows.
 const maxShown = 64
 
 func writePart(b *strings.Builder, v value.Value) {

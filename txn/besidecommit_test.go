@@ -20,8 +20,8 @@ import (
 // commits.
 const besideCommits = 300
 
-// TestReadBesideCommit commits transactions while other requests of the same transaction read. Each such request must
-// be refused, or return what is still valid at the commit timestamp.
+// TestReadBesideCommit checks the reads that other requests of a transaction make while the transaction commits. Each
+// such read must be refused, or return a value that is still valid at the commit timestamp.
 func TestReadBesideCommit(t *testing.T) {
 	for _, mode := range modes[:2] { // in RepeatableRead, what was read may have changed by the commit
 		for _, how := range []struct {

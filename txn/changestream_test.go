@@ -44,8 +44,8 @@ func newWatched(tb testing.TB) *watched {
 	return w
 }
 
-// record makes a change stream record the transactions of m. It also works if store holds the records of an earlier
-// run.
+// record makes a change stream record the transactions of m. store may already hold records that an earlier Manager
+// made.
 func (w *watched) record(m *Manager, store kv.Store) error {
 	log, err := changestream.Open(changestream.Config{Space: 1, Store: store, Oracle: m.oracle, Clock: m.oracle.clock})
 	if err != nil {

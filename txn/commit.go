@@ -240,13 +240,13 @@ func (t *Tx) appendRecords(b kv.Batch, f *pendingCommit) (changestream.Touched, 
 	return t.changes.Append(b, t.m.streams, f.ts, &tx)
 }
 
-// longCommit is the size in bytes from which the time to write a batch counts as CPU time of the goroutine, although
-// it includes the wait for the sync. A shorter batch takes microseconds to write, so its goroutine counts as waiting
-// and other goroutines may use its thread.
+// longCommit is the size in bytes of a batch that takes long to write. The time to write such a batch counts as CPU
+// time of the goroutine, although it includes the wait for the sync. A shorter batch takes only microseconds of CPU
+// time, so its goroutine counts as waiting and other goroutines may use its thread.
 const longCommit = 64 << 10
 
-// fill adds the writes to batch b and their keys to where. It replaces each pending commit timestamp by the timestamp
-// of the commit.
+// fill adds the transaction's writes to batch b, and their keys to where, which recentCommits will store. It replaces
+// each pending commit timestamp by the timestamp of the commit.
 func (t *Tx) fill(b *mvcc.Batch, f *pendingCommit, where *written) (err error) {
 	if run := t.onlyRun(); run != nil {
 		for i := range run.Len() {
@@ -281,8 +281,8 @@ func (t *Tx) fill(b *mvcc.Batch, f *pendingCommit, where *written) (err error) {
 	return err
 }
 
-// putOutcome adds the outcome of the commit to the batch, unless the transaction has no ClientID: then no client can
-// ask for the outcome.
+// putOutcome adds the outcome of the commit to the batch. It does nothing if the transaction has no ClientID, because
+// then no client can ask for the outcome.
 func (t *Tx) putOutcome(b kv.Batch, f *pendingCommit, opts CommitOptions) error {
 	if t.opts.ID == (ClientID{}) {
 		return nil
@@ -326,7 +326,7 @@ func (d *delays) wait(ctx context.Context, most time.Duration) error {
 	}
 }
 
-// leave lets all commits go on that wait for their MaxDelay.
+// leave ends the wait of all commits that wait for their MaxDelay.
 func (d *delays) leave() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

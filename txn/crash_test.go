@@ -29,11 +29,12 @@ import (
 //   - the outcome and the change stream records of a commit are stored if and only if its writes are, and all have
 //     the same timestamp;
 //   - every commit that was visible is stored;
-//   - no commit will ever appear at or below a timestamp that was visible or read at: the next timestamp is above all
-//     of these, and above all timestamps in the store, whatever the clock shows.
+//   - no commit ever appears at or below a timestamp that was visible or at which a read has read: the next one is
+//     above all of these, and above all timestamps in the store, whatever the clock shows.
 //
-// A seed fixes the actions of the clients, and the operations of the file system at which the machine crashes. With
-// one client, these come in the same order each time, except that the oracle moves its bound in the background.
+// A seed fixes the actions of the clients, and the operations of the file system at which the machine crashes. With one
+// client, these come in the same order each time. The exception is the oracle, which raises its bound on disk in the
+// background.
 func TestCrash(t *testing.T) {
 	seeds, points := uint64(32), atomic.Int64{}
 	if testing.Short() {
@@ -58,7 +59,7 @@ const (
 	crashRestarts = 3
 )
 
-// crashRun is the run of one seed.
+// crashRun is one run of TestCrash: the clients and crashes of one seed.
 type crashRun struct {
 	t       *testing.T
 	seed    uint64
@@ -261,8 +262,9 @@ func (r *crashRun) maybeCrash(op errorfs.Op) {
 	r.crashes = append(r.crashes, promised)
 }
 
-// recover opens the store that a crash has left, and compares it with the commits that were issued and acknowledged.
-// It adds the timestamps of the stored commits to has. New timestamps must be above floor. The caller holds r.mu.
+// recover opens the store that a crash has left, and compares it with the commits that were issued and acknowledged. It
+// adds the timestamps of the stored commits to the parameter has. New timestamps must be above the parameter floor. The
+// caller holds r.mu.
 func (r *crashRun) recover(fs *vfs.MemFS, has map[mvcc.Timestamp]bool, floor mvcc.Timestamp) error {
 	store, err := pebble.Open("data", fs)
 	if err != nil {
@@ -305,7 +307,7 @@ func (r *crashRun) recover(fs *vfs.MemFS, has map[mvcc.Timestamp]bool, floor mvc
 	return r.goOn(store, fs, floor)
 }
 
-// checkRecords returns an error unless each commit in a store has exactly its change stream records.
+// checkRecords checks that a store holds the change stream records of each of its commits once, and no others.
 func checkRecords(store kv.Store, commits map[mvcc.Timestamp]commitFound) error {
 	records, err := recordsIn(store)
 	if err != nil {
@@ -324,7 +326,7 @@ func checkRecords(store kv.Store, commits map[mvcc.Timestamp]commitFound) error 
 	return nil
 }
 
-// checkOutcomes returns an error unless each commit in a store has exactly its outcome.
+// checkOutcomes checks that a store holds the outcome of each of its commits, and no others.
 func checkOutcomes(store kv.Store, commits map[mvcc.Timestamp]commitFound) error {
 	outcomes, err := outcomesIn(store)
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestFaults runs clients that commit, read and change the schema on a faulty disk. At one call, or from that call
-// on, the disk returns an error or is full. Then these statements must hold:
+// TestFaults runs clients that commit, read and change the schema on a faulty disk. One call of the file system, or
+// that call and all later ones, returns an error or finds the disk full. Then these statements must hold:
 //
 //   - every request returns (if one hangs, the test exceeds the time limit of go test);
 //   - the store either continues, and accepts commits again when the disk has room, or it has reported its failure and
@@ -33,8 +33,8 @@ import (
 //   - every acknowledged commit or schema change is found when the store is opened again, after a crash of the process
 //     and after a crash of the machine, and none is incomplete.
 //
-// For each kind of fault, the test tries a few calls that a seed chooses. With CROWFOOT_TEST_FAULTS=all it tries
-// every call.
+// For each kind of fault, the test tries a few calls that a seed chooses. With CROWFOOT_TEST_FAULTS=all it tries every
+// call.
 func TestFaults(t *testing.T) {
 	for _, kind := range faultKinds {
 		t.Run(kind.name, func(t *testing.T) {
@@ -81,8 +81,8 @@ var faultKinds = []faultKind{
 	{"read", []errorfs.OpKind{errorfs.OpFileRead, errorfs.OpFileReadAt, errorfs.OpOpen, errorfs.OpOpenDir, errorfs.OpList, errorfs.OpStat, errorfs.OpFileStat}, syscall.EIO},
 }
 
-// fault makes calls of one kind fail. If lasting is true, all calls from number at on fail; otherwise only number at
-// fails. Numbers start at 0.
+// fault makes calls of one kind fail. The field at is the number of the first call that fails, counted from 0. If
+// lasting is true, all later calls fail, too.
 type fault struct {
 	kind    faultKind
 	at      int64

@@ -285,8 +285,8 @@ func (r *ran) check(m *Manager) error {
 	return nil
 }
 
-// checkRealTime compares timestamps with real time. A transaction that wrote and began after another one had ended
-// must have a greater timestamp than that one.
+// checkRealTime compares timestamps with real time. If a transaction that wrote began after another one had ended, its
+// timestamp must be greater than that of the other.
 func checkRealTime(t *testing.T, done []*ran) {
 	byEnd := slices.Clone(done)
 	sort.Slice(byEnd, func(i, j int) bool { return byEnd[i].ended < byEnd[j].ended })

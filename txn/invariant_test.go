@@ -46,8 +46,8 @@ func (b *gatedBatch) Commit() error {
 	return <-release
 }
 
-// gated makes a database on a gatedStore, with a clock that stands still. One commit has been made, and the next ones
-// will be stopped.
+// gated makes a database on a gatedStore, with a clock that stands still. It makes one commit. The store stops every
+// later commit.
 func gated(t *testing.T) (*Manager, *gatedStore, *fakeClock) {
 	t.Helper()
 	s := &gatedStore{Store: openStore(t, vfs.NewMem(), "data"), arrived: make(chan chan error), open: true}
@@ -88,8 +88,8 @@ func beside(f func() (mvcc.Timestamp, error)) chan outcome {
 	return c
 }
 
-// stillRuns fails the test unless the function that will send its outcome on c is blocked. The test must run in a
-// synctest bubble.
+// stillRuns fails the test if the function that sends its outcome on c has returned. It first waits until every
+// goroutine is blocked, so the test must run in a synctest bubble.
 func stillRuns(t *testing.T, c chan outcome, what string) {
 	t.Helper()
 	synctest.Wait()
@@ -148,8 +148,8 @@ func testVisibleMeansDurable(t *testing.T) {
 	}
 }
 
-// TestNoCommitInThePast: no commit gets a timestamp at or below one that was read at. A read at a timestamp waits for
-// the commits in flight at or below it.
+// TestNoCommitInThePast checks that no commit gets a timestamp at or below one at which a read has read. A read at a
+// timestamp waits for the commits in flight at or below that timestamp.
 func TestNoCommitInThePast(t *testing.T) { synctest.Test(t, testNoCommitInThePast) }
 
 func testNoCommitInThePast(t *testing.T) {
@@ -235,8 +235,8 @@ func TestEveryRowOfACommitHasItsTimestamp(t *testing.T) {
 	}
 }
 
-// TestPendingKeysAreLocked: a transaction scans a range. Another one inserts a key with a pending commit timestamp
-// there, and must wait, so a second scan finds no phantom.
+// TestPendingKeysAreLocked checks that a scanned range is also locked for keys with a pending commit timestamp. A
+// transaction that inserts such a key must wait, so a second scan by the first transaction finds no phantom.
 func TestPendingKeysAreLocked(t *testing.T) { synctest.Test(t, testPendingKeysAreLocked) }
 
 func testPendingKeysAreLocked(t *testing.T) {

@@ -22,18 +22,19 @@ const IdleLimit = 10 * time.Second
 // recheck is the interval at which a waiting request checks whether a transaction that blocks it has become idle.
 const recheck = 50 * time.Millisecond
 
-// lockTable holds the locks of a database, and the requests that wait for locks. A lock is on a point (one logical
-// key, which need not exist) or on a range. Shared locks are compatible with each other. So are the locks of writers
-// of keys whose commit timestamp is pending. An exclusive lock is compatible with no other lock.
+// lockTable holds the locks of a database, and the requests that wait for locks. A lock is on a point (one logical key,
+// which need not exist) or on a range. Shared locks are compatible with each other. So are the locks that transactions
+// take to write keys with a pending commit timestamp (table.LockWriterSharedTimestamp). An exclusive lock is compatible
+// with no other lock.
 //
 // Conflicts are resolved by age (wound-wait): a transaction waits for older ones, and aborts younger ones that hold a
-// lock it wants. An aborted transaction loses its locks at once, because it can never commit. A read that is running
-// at that moment notices the abort after it has read (Tx.check). A transaction past its point of no return is not
-// aborted: other transactions wait for it, and it waits for no lock. So a transaction waits only for older
-// transactions, or for one that ends without waiting. Hence there is no deadlock. Waiting requests are granted in
-// order of age, oldest first, and a younger request does not overtake an older one that it conflicts with. So the
-// oldest transaction always gets its locks. Since a retry keeps its age, each transaction becomes the oldest sooner
-// or later. A background transaction counts as younger than all others, and is aborted instead of waiting.
+// lock it wants. An aborted transaction loses its locks at once, because it can never commit. A read that is running at
+// that moment notices the abort after it has read (Tx.check). A transaction past its point of no return is not aborted:
+// other transactions wait for it, and it waits for no lock. So a transaction waits only for older transactions, or for
+// one that ends without waiting. Hence there is no deadlock. Waiting requests are granted in order of age, oldest
+// first, and a younger request does not overtake an older one that it conflicts with. So the oldest transaction always
+// gets its locks. Since a retry keeps its age, each transaction becomes the oldest sooner or later. A background
+// transaction counts as younger than all others, and is aborted instead of waiting.
 //
 // One mutex guards the table. To lock a point takes one look-up in a small ordered map. In a table split into shards,
 // finding the shard alone would cost more.

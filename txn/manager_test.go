@@ -95,8 +95,8 @@ func TestStrongStaysFresh(t *testing.T) {
 	}
 }
 
-// TestClockGoesBackDuringRead: a read takes its timestamp from the clock, and then the clock goes back by an hour.
-// The read does not wait until the clock reaches the timestamp again.
+// TestClockGoesBackDuringRead checks a read that takes its timestamp from the clock before the clock goes back by an
+// hour. The read does not wait until the clock reaches the timestamp again.
 func TestClockGoesBackDuringRead(t *testing.T) { synctest.Test(t, testClockGoesBackDuringRead) }
 
 func testClockGoesBackDuringRead(t *testing.T) {
@@ -270,8 +270,8 @@ func testCancelledWait(t *testing.T) {
 	}
 }
 
-// TestFailedCommit: an error that the function of Commit returns ends the transaction, and every later request
-// returns the same error.
+// TestFailedCommit checks that an error of the function that is passed to Commit ends the transaction, and that later
+// commits and reads return the same error.
 func TestFailedCommit(t *testing.T) {
 	m, _ := manual(t)
 	ctx := context.Background()
@@ -294,7 +294,8 @@ func TestFailedCommit(t *testing.T) {
 	commitOne(t, m, "a", "1") // the failed transaction holds no lock
 }
 
-// TestTooLarge: a transaction may write 100 MiB. Of a key that is written several times, only the last value counts.
+// TestTooLarge checks that a transaction may write 100 MiB and no more. If it writes a key several times, only the last
+// value counts.
 func TestTooLarge(t *testing.T) {
 	m, _ := manual(t)
 	ctx := context.Background()
@@ -396,7 +397,7 @@ func testMaxCommitDelay(t *testing.T) {
 	}
 }
 
-// countedStore measures how many commits run at once: now, and at most so far.
+// countedStore counts the commits that run at once: now is their present number, and most is the highest number so far.
 type countedStore struct {
 	kv.Store
 	mu        sync.Mutex
@@ -444,8 +445,8 @@ func testCommitsShareSyncs(t *testing.T) {
 	}
 }
 
-// TestSharedTransaction runs eight requests of one transaction at once, in each mode. Each must read what it has
-// written.
+// TestSharedTransaction runs eight requests of one transaction at once, in each mode. Each request must read the value
+// that it has just written.
 func TestSharedTransaction(t *testing.T) {
 	m, _ := manual(t)
 	ctx := context.Background()
@@ -476,8 +477,8 @@ func TestSharedTransaction(t *testing.T) {
 	}
 }
 
-// TestConcurrentEnds: two Commits and a Rollback of one transaction run at once. Either both Commits succeed, with
-// the same timestamp, and the Rollback fails, or the other way round.
+// TestConcurrentEnds runs two Commits and a Rollback of one transaction at once. Either both Commits succeed, with the
+// same timestamp, and the Rollback fails, or both Commits fail and the Rollback succeeds.
 func TestConcurrentEnds(t *testing.T) {
 	m := newManager(t, slowStore{openStore(t, vfs.NewMem(), "data")}, time.Now)
 	ctx := context.Background()

@@ -83,8 +83,8 @@ func (t *Tx) charge(ctx context.Context, due int64, request *memory.Account) err
 	return err
 }
 
-// Prepay moves n bytes from another account to the transaction. from was charged these bytes for writes that the
-// transaction is about to make.
+// Prepay moves n bytes from another account, the parameter from, to the transaction. That account was charged these
+// bytes for writes that the transaction is about to make.
 func (t *Tx) Prepay(from *memory.Account, n int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestLocksAreCharged: a transaction is charged once for each of its locks, even if a request for the lock was
-// cancelled while it waited.
+// TestLocksAreCharged checks that a transaction is charged once for each of its locks, even if an earlier request for
+// the lock was cancelled while it waited.
 func TestLocksAreCharged(t *testing.T) { synctest.Test(t, testLocksAreCharged) }
 
 func testLocksAreCharged(t *testing.T) {

@@ -50,17 +50,17 @@ import (
 // start is not ahead of the clock. A backup of the store's files holds the bound of the moment when it was made. That
 // suffices, because it holds no commit above that bound.
 const (
-	// reservation is the distance from the newest timestamp to a new bound. So it is also how far, after a crash, the
-	// first timestamps may be ahead of the clock.
+	// reservation is the distance from the newest timestamp to a new bound on disk. So it is also how far, after a
+	// crash, the first timestamps may be ahead of the clock.
 	reservation = mvcc.Timestamp(1250 * time.Millisecond / time.Microsecond)
-	// renewal is how near a timestamp may come to the bound before the bound is moved up. It is long enough for a
-	// sync on a busy disk.
+	// renewal is how near a timestamp may come to the bound on disk before a higher bound is written. It is long enough
+	// for a sync on a busy disk.
 	renewal = mvcc.Timestamp(250 * time.Millisecond / time.Microsecond)
 	// freshness is the greatest age of a strong read's timestamp. If the timestamp would be older, the read waits for
 	// a newer one.
 	freshness = mvcc.Timestamp(time.Second / time.Microsecond)
-	// staleAfter takes the place of freshness while a commit is in flight, because the read would have to wait for
-	// that commit.
+	// staleAfter replaces freshness while a commit is in flight. It is longer, because a newer timestamp would make the
+	// read wait for that commit.
 	staleAfter = mvcc.Timestamp(time.Minute / time.Microsecond)
 	// clockPoll is the interval at which a read at a timestamp in the future looks at the clock.
 	clockPoll = 20 * time.Millisecond
@@ -104,7 +104,7 @@ type pendingCommit struct {
 	wake  chan struct{}  // closed when gone, or when the store fails; nil if no goroutine waits
 }
 
-// NewOracle reads the bound of a store and gives out timestamps above it.
+// NewOracle returns the oracle of a store. It reads the bound on disk and gives out only timestamps above it.
 func NewOracle(store kv.Store, clock func() time.Time) (*Oracle, error) {
 	o := &Oracle{store: store, clock: clock}
 	bound, err := o.readBound()
@@ -145,8 +145,8 @@ func (o *Oracle) Close() error {
 
 var errClosed = errors.New("store is closing")
 
-// Visible returns the watermark: all commits at or below it are durable and visible, and no later commit gets such a
-// timestamp.
+// Visible returns the watermark: all commits at or below it are durable and visible, and no later commit gets a
+// timestamp there.
 func (o *Oracle) Visible() mvcc.Timestamp { return mvcc.Timestamp(o.visible.Load()) }
 
 // Now returns the clock's time, or the watermark if the watermark is ahead. The staleness of a read is subtracted
@@ -179,15 +179,15 @@ func (o *Oracle) Strong(ctx context.Context) (mvcc.Timestamp, error) {
 	if age < freshness || (age < staleAfter && o.inFlight.Load() > 0) {
 		return visible, nil
 	}
-	// On a full disk the bound cannot be moved, so the result stays older. It misses nothing: a full disk takes no
-	// commits either.
+	// On a full disk the bound cannot be moved, so the result stays older. The read misses no commit, because a full
+	// disk takes no commits either.
 	if err := o.CloseAt(ctx, now); err != nil && !errors.Is(err, kv.ErrRefused) {
 		return 0, err
 	}
 	return o.Visible(), nil
 }
 
-// renew moves the bound in the background if now is near it. The caller holds mu.
+// renew raises the bound on disk, in the background, if the time now is near the bound. The caller holds mu.
 func (o *Oracle) renew(now mvcc.Timestamp) {
 	if o.renewing || now+renewal <= mvcc.Timestamp(o.durable.Load()) {
 		return
@@ -306,8 +306,8 @@ func (o *Oracle) begin() (*pendingCommit, error) {
 	o.last = max(o.last+1, now)
 	f := &pendingCommit{ts: o.last}
 	// Every batch above the durable bound writes a bound of its own, because it may become durable before any other
-	// batch that writes a bound. A batch near the claimed bound claims the next bound early, so that few batches are
-	// above the durable bound.
+	// batch that writes a bound. claimed is the bound that is durable or being written. A batch near claimed writes the
+	// next bound early, so that few batches are above the durable bound.
 	durable := mvcc.Timestamp(o.durable.Load())
 	near := f.ts+renewal > o.claimed
 	if near {
@@ -347,11 +347,11 @@ func (o *Oracle) commitAt(fn func(ts mvcc.Timestamp, commit func(kv.Batch) error
 	})
 }
 
-// errCut is the result of a commit that did not return one, because it panicked.
+// errCut takes the place of a commit's result if the commit panicked and returned none.
 var errCut = errors.New("the commit was cut short")
 
-// Begin implements changestream.Oracle. The caller may hold mutexes when it calls Begin. When it finishes the commit,
-// it must not hold a mutex that other commits wait for.
+// Begin implements changestream.Oracle. The caller may hold mutexes when it calls Begin. When the caller finishes the
+// commit, it must not hold a mutex that other commits wait for.
 func (o *Oracle) Begin(b kv.Batch) (mvcc.Timestamp, changestream.PendingCommit, error) {
 	f, err := o.begin()
 	if err != nil {
@@ -458,8 +458,8 @@ func putBound(b kv.Batch, bound, old mvcc.Timestamp) error {
 	return b.Put(boundKey(bound), nil)
 }
 
-// extend moves the durable bound to at least to, unless the bound is at or above need already. If a commit is writing
-// a bound that is high enough, extend writes the same bound. If it wrote another one, the lower of the two would stay
+// extend raises the durable bound if it is below need. The new bound is the parameter to. But if a commit is already
+// writing a bound at or above need, extend writes that same bound. With two different bounds, the lower one would stay
 // on disk, because each batch deletes only the bound that was durable before.
 func (o *Oracle) extend(need, to mvcc.Timestamp) error {
 	o.reserving.Lock()

@@ -104,8 +104,9 @@ func testStrongReadsFollowClock(t *testing.T) {
 	}
 }
 
-// TestStrongReadsDoNotWait: a strong read waits neither for the sync of a bound nor for commits in flight, if the
-// timestamp that it can get at once is fresh. No commit gets a timestamp below one that was read at.
+// TestStrongReadsDoNotWait checks that a strong read waits neither for a sync of the oracle's bound on disk nor for
+// commits in flight, if the timestamp that it can get at once is fresh. No commit gets a timestamp below one at which a
+// read has read.
 func TestStrongReadsDoNotWait(t *testing.T) { synctest.Test(t, testStrongReadsDoNotWait) }
 
 func testStrongReadsDoNotWait(t *testing.T) {
@@ -158,8 +159,8 @@ func testStrongReadsDoNotWait(t *testing.T) {
 	}
 }
 
-// TestReserveBesideCommit: when a commit and a read move the bound at the same time, the store has one bound
-// afterwards.
+// TestReserveBesideCommit checks that the store has one bound afterwards when a commit and a read raise the oracle's
+// bound on disk at the same time.
 func TestReserveBesideCommit(t *testing.T) { synctest.Test(t, testReserveBesideCommit) }
 
 func testReserveBesideCommit(t *testing.T) {
@@ -183,8 +184,9 @@ func testReserveBesideCommit(t *testing.T) {
 	}
 }
 
-// TestStrongReadsOnFullDisk: while the bound cannot be moved, strong reads see all acknowledged commits, at
-// timestamps up to the bound. Their timestamps follow the clock again once the disk has room.
+// TestStrongReadsOnFullDisk checks strong reads while the disk is full, so that the oracle's bound on disk cannot be
+// raised. The reads see all acknowledged commits, at timestamps up to the bound. Their timestamps follow the clock
+// again once the disk has room.
 func TestStrongReadsOnFullDisk(t *testing.T) { synctest.Test(t, testStrongReadsOnFullDisk) }
 
 func testStrongReadsOnFullDisk(t *testing.T) {
@@ -209,8 +211,8 @@ func testStrongReadsOnFullDisk(t *testing.T) {
 	}
 }
 
-// TestCloseDuringRenewal: Close waits until a bound that is being synced is written, then lowers the bound again.
-// Afterwards no goroutine of the oracle uses the store.
+// TestCloseDuringRenewal checks that Oracle.Close waits for a sync of the bound that has begun, and then lowers the
+// bound. Afterwards no goroutine of the oracle uses the store.
 func TestCloseDuringRenewal(t *testing.T) { synctest.Test(t, testCloseDuringRenewal) }
 
 func testCloseDuringRenewal(t *testing.T) {
@@ -290,7 +292,8 @@ func TestStrongReadsBeforeCrash(t *testing.T) {
 	t.Logf("%d crash points", points.Load())
 }
 
-// startAbove opens a store. It returns an error unless a strong read is at or above floor, and a commit above both.
+// startAbove opens a store after a crash. It returns an error if a strong read gets a timestamp below floor, or if a
+// commit gets one that is not above both floor and the strong read.
 func startAbove(fs vfs.FS, clock func() time.Time, floor mvcc.Timestamp) error {
 	store, err := pebble.Open("data", fs)
 	if err != nil {

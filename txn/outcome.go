@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// OutcomeLife is how long the outcome of a commit is stored at least, so that a client that did not get the reply can
-// ask again.
+// OutcomeLife is the least time for which the outcome of a commit is stored, so that a client that did not get the
+// reply can ask again.
 const OutcomeLife = time.Hour
 
 // A ClientID names a transaction to its client, also after a restart of the server. It is unique in the store. If no

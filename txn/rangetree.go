@@ -88,7 +88,7 @@ func join(left, right *rangeNode) *rangeNode {
 	}
 }
 
-// extend enlarges the range of r, a request in the tree, by the adjacent range of by.
+// extend enlarges the range of r, a request in the tree, by the range of the request by, which is adjacent.
 func (t *rangeTree) extend(r, by *request) {
 	if by.start == r.end {
 		r.end = by.end

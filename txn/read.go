@@ -95,8 +95,8 @@ func (t *Tx) storeError(err error) error {
 	return err
 }
 
-// readSpan is a point (end is empty) or range that was read. Commit checks that it has not changed since the
-// snapshot.
+// readSpan is a point (end is empty) or range that was read. Commit checks that no other transaction has written there
+// since the snapshot.
 type readSpan struct{ start, end string }
 
 // protect prepares the read of a point (end is empty) or a range. Depending on the isolation mode, it locks the point

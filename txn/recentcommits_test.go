@@ -56,8 +56,8 @@ func TestScanBesideCommits(t *testing.T) {
 	}
 }
 
-// TestScanBehindCommitsElsewhere: a scan does not read again because of commits that write outside the range that it
-// has yet to read, however many these are.
+// TestScanBehindCommitsElsewhere checks that a scan does not read its range again because of commits outside the range
+// that it has yet to read, however many commits there are.
 func TestScanBehindCommitsElsewhere(t *testing.T) {
 	m := newManager(t, openStore(t, vfs.NewMem(), "data"), time.Now)
 	for i := range 3 * keptCommits {

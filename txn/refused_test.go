@@ -70,8 +70,8 @@ func TestRefusedCommit(t *testing.T) {
 	}
 }
 
-// TestRefusedCommitKeepsWrites: a request writes while a Commit of the same transaction is refused. If the write was
-// acknowledged, the transaction still has it afterwards.
+// TestRefusedCommitKeepsWrites checks a request that writes while a Commit of the same transaction is refused. If the
+// write was acknowledged, the transaction still has it afterwards.
 func TestRefusedCommitKeepsWrites(t *testing.T) {
 	store := &disktest.Refusing{Store: openStore(t, vfs.NewMem(), "data")}
 	m := newManager(t, store, time.Now)

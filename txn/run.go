@@ -75,7 +75,8 @@ func (r *Request) putEach(ctx context.Context, run *table.Run, fresh bool) (exis
 	return nil, nil
 }
 
-// bufferRun buffers a run until the commit. It returns the number of bytes that the transaction must be charged now.
+// bufferRun keeps a run in memory until the commit. It returns the number of bytes that the transaction must be charged
+// now.
 func (r *Request) bufferRun(run *table.Run) (due int64, err error) {
 	t := r.Tx
 	t.mu.Lock()
@@ -91,7 +92,7 @@ func (r *Request) bufferRun(run *table.Run) (due int64, err error) {
 	return t.memory.due(), nil
 }
 
-// unpackRun moves the keys and values of the transaction's run into writes. Every function that uses single writes
+// unpackRun moves the keys and values of the transaction's run into t.writes. Every function that uses single writes
 // calls unpackRun first. The caller holds the transaction's mu.
 func (t *Tx) unpackRun() {
 	run := t.run

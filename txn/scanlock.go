@@ -24,9 +24,9 @@ type scanLock struct {
 	after      []byte   // a buffer for the end of the range to lock
 }
 
-// lockNextKey locks the range up to the key that c has found, or up to the end of the scan's range if c found no key
-// (more is false). It reports whether there is a key to return. That may differ from more, if c had to read the range
-// again.
+// lockNextKey locks the range up to the key that c has found. If more is false, c has found no key, and lockNextKey
+// locks the range up to the end of the scan's range. It reports whether there is a key to return. The result may differ
+// from more, because c reads the range again if a commit may have written in it.
 func (c *cursor) lockNextKey(more bool) bool {
 	l := c.growing
 	for c.err == nil {

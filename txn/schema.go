@@ -132,9 +132,10 @@ func awaitClosed(ctx context.Context, c chan struct{}) error {
 	}
 }
 
-// DependOn must be called before the transaction reads or writes schema objects that it has looked up in a catalog. c
-// is that catalog, which was the newest one a moment ago, and d lists the objects. A schema change after which d does
-// not hold aborts the transaction. A transaction that has not called DependOn is not aborted by any schema change.
+// DependOn makes the transaction depend on d, the schema objects that the caller has looked up in the catalog c. c was
+// the newest catalog shortly before. DependOn must be called before the transaction reads or writes these objects. A
+// schema change aborts the transaction if d does not hold in the new catalog. If a transaction has never called
+// DependOn, no schema change aborts it.
 func (t *Tx) DependOn(ctx context.Context, d *schema.Dependencies, c *schema.Catalog) error {
 	m := t.m
 	if err := m.lockGate(ctx); err != nil {

@@ -39,9 +39,9 @@ func writing(c *schema.Catalog, name string) *schema.Dependencies {
 
 func nothing(mvcc.Timestamp, func(kv.Batch) error) error { return nil }
 
-// TestChangeSchema: a schema change waits for commits in flight, and later commits and statements wait for the schema
-// change. What it writes has its timestamp and becomes visible at its end. Transactions that do not depend on the
-// altered objects stay open.
+// TestChangeSchema checks that a schema change waits for commits in flight, and that later commits and statements wait
+// for the schema change. The rows that the schema change writes have its timestamp and become visible at its end.
+// Transactions that do not depend on the altered objects stay open.
 func TestChangeSchema(t *testing.T) {
 	m, s, _ := gated(t)
 	ctx := context.Background()
@@ -193,7 +193,7 @@ func TestChangeSchemaUnknown(t *testing.T) {
 	}
 }
 
-// TestChangeSchemaGivesUp: the context of a schema change ends while the change waits for a commit. The change
+// TestChangeSchemaGivesUp checks a schema change whose context ends while the change waits for a commit. The change
 // returns an error, and later commits succeed.
 func TestChangeSchemaGivesUp(t *testing.T) {
 	m, s, _ := gated(t)
@@ -278,8 +278,8 @@ func TestDependOnOlderCatalog(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfAnOlderCatalog: a transaction has a snapshot, and then the schema changes. The transaction is aborted
-// if it uses an altered table of the new catalog, because the snapshot's rows were written with the old one.
+// TestSnapshotOfAnOlderCatalog checks a transaction that has a snapshot when the schema changes. The transaction is
+// aborted if it uses an altered table of the new catalog, because the snapshot's rows were written with the old one.
 func TestSnapshotOfAnOlderCatalog(t *testing.T) {
 	for _, mode := range modes[1:] {
 		m, _ := manual(t)

@@ -64,8 +64,9 @@ func (m *Manager) resolve(ctx context.Context, b Bound) (mvcc.Timestamp, error) 
 	return m.oracle.Strong(ctx)
 }
 
-// closing is the type of the oracle's two methods that close a timestamp: WaitFor for a timestamp that a client
-// chose, CloseAt for one that the clock has shown.
+// closing is the type of the oracle's methods WaitFor and CloseAt. Both close a timestamp: when they return, all
+// commits at or below it are visible, and no later commit gets such a timestamp. WaitFor is for a timestamp that a
+// client chose, CloseAt for one that the clock has shown.
 type closing func(ctx context.Context, at mvcc.Timestamp) error
 
 func (m *Manager) exact(ctx context.Context, at mvcc.Timestamp, closeAt closing) (mvcc.Timestamp, error) {
@@ -88,7 +89,7 @@ func (m *Manager) atLeast(ctx context.Context, at mvcc.Timestamp, closeAt closin
 // Timestamp returns the timestamp at which the snapshot reads.
 func (s *Snapshot) Timestamp() mvcc.Timestamp { return s.at }
 
-// At returns a new snapshot at ts, or at s's timestamp if ts is above it. Another goroutine may use the new snapshot.
+// At returns a new snapshot at the lower of ts and s's timestamp. Another goroutine may use the new snapshot.
 func (s *Snapshot) At(ts mvcc.Timestamp) *Snapshot { return &Snapshot{m: s.m, at: min(ts, s.at)} }
 
 // Close does nothing: an open snapshot does not keep old versions from being deleted when their retention period is

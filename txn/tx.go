@@ -91,7 +91,7 @@ const (
 
 // Tx is a read-write transaction. It implements table.Writer.
 //
-// Any goroutine may call any method. A Request saves allocations: its Get reuses the buffer of the Get before.
+// Any goroutine may call any method. A Request saves allocations: its Get reuses the buffer of its previous Get.
 type Tx struct {
 	m         *Manager
 	opts      Options

@@ -3,19 +3,19 @@
 // It has one Oracle for each store, which gives out commit timestamps and says which commits reads see. It has one
 // Manager for each database, with a lock table. Read-write transactions are serializable and externally consistent by
 // default (strict two-phase locking of rows and ranges, wound-wait). In the optimistic mode, Commit validates the
-// reads. In REPEATABLE READ, transactions have snapshot isolation. A read of a snapshot always gives the same answer
-// at the same timestamp. A client is shown a value only after the value is durable.
+// reads. In REPEATABLE READ, transactions have snapshot isolation. A read of a snapshot always gives the same answer at
+// the same timestamp. A client is shown a value only after the value is durable.
 //
-// A commit takes these steps. The transaction applies the mutations to its buffer, locks the written keys
-// exclusively, and locks and validates the keys that it has read optimistically. The oracle gives the commit a
-// timestamp. The transaction writes and syncs its versions, together with those of other commits. The oracle makes
-// the commits visible in the order of their timestamps. Then the transaction releases its locks.
+// A commit takes these steps. The transaction applies the mutations to its buffer, locks the written keys exclusively,
+// and locks and validates the keys that it has read optimistically. The oracle gives the commit a timestamp. The
+// transaction writes and syncs its versions, together with those of other commits. The oracle makes the commits visible
+// in the order of their timestamps. Then the transaction releases its locks.
 //
-// A schema change aborts the open transactions that depend on a schema object that it alters (DependOn,
-// ChangeSchema), and no others.
+// A schema change aborts the open transactions that depend on a schema object that it alters (DependOn, ChangeSchema),
+// and no others.
 //
-// Package server has the sessions and the transaction ids of clients. Packages table and database give keys and
-// values their meaning as rows. Locks exist only in memory, so only one process may serve a database.
+// Package server has the sessions and the transaction ids of clients. Packages table and database give keys and values
+// their meaning as rows. Locks exist only in memory, so only one process may serve a database.
 //
 // Mutexes are locked in the order of this table. A goroutine that holds one of them may lock only those that stand
 // below it:
@@ -28,12 +28,12 @@
 //	Oracle.mu           for moments, and for all of Oracle.Close
 //	delays.mu           for moments
 //
-// One rule is stricter than the table: a goroutine that holds lockTable.mu or Tx.mu must not lock the last three.
-// While a goroutine holds a mutex "for moments", it waits for nothing, does not use the store, and calls no function
-// of its caller (Waited, the argument of EachWrite) except the clock. So the packages above txn may hold mutexes of
-// their own when they call txn. Package server locks the turn of a transaction, then the transaction's mu, then the
-// mutexes of its attempt and of statistics. Package database/schemachange takes the token of a schema change before
-// it calls ChangeSchema.
+// One rule is stricter than the table: a goroutine that holds lockTable.mu or Tx.mu must not lock the last three. While
+// a goroutine holds a mutex "for moments", it waits for nothing, does not use the store, and calls no function of its
+// caller (Waited, the argument of EachWrite) except the clock. So the packages above txn may hold mutexes of their own
+// when they call txn. Package server takes the token of a transaction (one writing request holds it at a time), then
+// the transaction's mu, then the mutexes of its attempt and of statistics. Package database/schemachange takes the
+// token of a schema change before it calls ChangeSchema.
 //
 // Imports of this module: changestream, kv, memory, mvcc, schema, stats/cpu, table, usererror.
 package txn
@@ -103,7 +103,8 @@ func (m *Manager) Retention() time.Duration { return time.Duration(m.retention.L
 // counts, too.
 func (m *Manager) Commits() uint64 { return m.recentCommits.count.Load() }
 
-// Now returns the clock's time, or the newest timestamp that reads see if the clock has gone back below it.
+// Now returns the clock's time. If the clock has gone back below the newest timestamp at which reads read, Now returns
+// that timestamp.
 func (m *Manager) Now() mvcc.Timestamp { return m.oracle.Now() }
 
 // Earliest returns the oldest timestamp that may be read: earliest_version_time.

@@ -167,8 +167,8 @@ func (t *Tx) lockWrite(ctx context.Context, key string, pendingKey []table.Pendi
 }
 
 // futureKeys returns the range in which a key will lie once its pending commit timestamp p is known. The range holds
-// all keys with the same bytes before the timestamp and with a timestamp above after. It also holds the key as it is
-// now, with a placeholder for the timestamp.
+// all keys with the same bytes before the timestamp and with a timestamp above the parameter after. It also holds the
+// key as it is now, with a placeholder for the timestamp.
 func futureKeys(key string, p table.Pending, after mvcc.Timestamp) (start, end string) {
 	from := []byte(key[:p.Offset+timestampLen])
 	p.Fill(from, after)

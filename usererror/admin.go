@@ -9,8 +9,8 @@ func Unimplemented(method string) *Error {
 	return newError(codes.Unimplemented, "Method %s is not implemented.", method)
 }
 
-// Unsupported returns the error for a feature that Spanner has but Crowfoot does not have. what names the feature and
-// begins the sentence.
+// Unsupported returns the error for a feature that Spanner has but Crowfoot does not have. The parameter what names the
+// feature and begins the message.
 func Unsupported(what string) *Error {
 	return newError(codes.Unimplemented, "%s is not supported.", what)
 }

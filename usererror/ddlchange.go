@@ -136,15 +136,16 @@ func DropColumnInCheck(column, check string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop column `%s` on which there is a dependent check constraint: %s.", column, check)
 }
 
-// DropManagedIndex returns the error for DROP INDEX of an index that was created for foreign keys, which need it.
+// DropManagedIndex returns the error for DROP INDEX of an index that the server created for foreign keys and that they
+// still need.
 func DropManagedIndex(index, foreignKeys string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop index `%s`. It is in use by foreign keys: %s.", index, foreignKeys)
 }
 
 // Errors about changing columns.
 
-// AddNotNullColumn returns the error for ADD COLUMN ... NOT NULL without a default, so that existing rows would have no
-// value.
+// AddNotNullColumn returns the error for ADD COLUMN ... NOT NULL without a default. Existing rows would have no value
+// in the column.
 func AddNotNullColumn(table, column string) *Error {
 	return newError(codes.Unimplemented, "Cannot add NOT NULL column %s.%s to existing table %s.", table, column, table)
 }
@@ -185,8 +186,8 @@ func ChangeIndexedNullability(column, index string) *Error {
 		"Changing NOT NULL constraints on column %s is not allowed because it affects index %s.", column, index)
 }
 
-// ChangeForeignKeyColumn returns the error for a change of a column that foreign keys use. what is "nullability" or
-// "type".
+// ChangeForeignKeyColumn returns the error for a change of a column that foreign keys use. The parameter what is the
+// text "nullability" or "type".
 func ChangeForeignKeyColumn(what, column, table, foreignKeys string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Cannot change the %s for column `%s` of table `%s`. It is used by one or more foreign keys: %s.", what, column, table, foreignKeys)
@@ -203,12 +204,12 @@ func ChangeTypeUnderCheck(column, check string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change the data type of column `%s`, which is used by check constraint `%s`.", column, check)
 }
 
-// GeneratedToRegular returns the error for an ALTER COLUMN of a generated column that has no AS clause.
+// GeneratedToRegular returns the error for an ALTER COLUMN without an AS clause on a generated column.
 func GeneratedToRegular(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot convert generated column `%s` to a regular column.", column)
 }
 
-// RegularToGenerated returns the error for an ALTER COLUMN with an AS clause of a column that is not generated.
+// RegularToGenerated returns the error for an ALTER COLUMN with an AS clause on a column that is not generated.
 func RegularToGenerated(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot convert column `%s` to a generated column.", column)
 }

@@ -2,14 +2,15 @@ package usererror
 
 import "google.golang.org/grpc/codes"
 
-// TooManyChangeStreams returns the error for a new change stream in a database that already has limit change streams.
+// TooManyChangeStreams returns the error for a new change stream in a database that already has the maximum number of
+// change streams. limit is that maximum.
 func TooManyChangeStreams(stream string, limit int) *Error {
 	return newError(codes.FailedPrecondition,
 		"Cannot add Change Stream %s : because the maximum number of Change Streams per Database (limit %d) has been reached.", stream, limit)
 }
 
-// TooManyWatchers returns the error for a change stream that watches something which limit change streams already
-// watch: a table, a column "t.c", or ALL.
+// TooManyWatchers returns the error for a change stream by which more than limit change streams would watch the same
+// object. watched is the object: a table, a column "t.c", or ALL.
 func TooManyWatchers(stream string, limit int, watched string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Failed to create or alter Change Stream %s : because it is not allowed to have more than %d Change Streams tracking the same table or non-key column or ALL: %s.",

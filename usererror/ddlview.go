@@ -32,25 +32,26 @@ func RecursiveReplacement(kind, name string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot replace %s `%s` because new definition is recursive.", strings.ToUpper(kind), name)
 }
 
-// TooDeepViews returns the error for a view or function at the end of a chain of more than limit views and functions,
-// each of which names the next.
+// TooDeepViews returns the error for a view or function that begins a chain of too many views and functions, each of
+// which names the next. limit is the maximum length of a chain.
 func TooDeepViews(name string, limit int) *Error {
 	return newError(codes.FailedPrecondition, "The definition of `%s` is nested too deeply: the limit is %d levels of views and functions.", name, limit)
 }
 
-// DropUnderViews returns the error for a DROP of an object that views name. what is the object: "TABLE `t`", "column
-// `c`", and so on.
+// DropUnderViews returns the error for a DROP of an object that views name. The parameter what is the kind and name of
+// the object, such as "TABLE `t`" or "column `c`".
 func DropUnderViews(what, views string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop %s on which there are dependent views: %s.", what, views)
 }
 
-// DropUnderFunction returns the error for a DROP of an object that functions name. what is the object.
+// DropUnderFunction returns the error for a DROP of an object that functions name. The parameter what is the kind and
+// name of the object.
 func DropUnderFunction(what, functions string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop %s on which there is a dependent function: %s.", what, functions)
 }
 
 // DependentInvalid returns the error for a change that would make the SQL of a dependent view or function invalid.
-// action is the change, such as "alter VIEW", and cause the changed object.
+// action is the change, such as "alter VIEW". cause is the name of the changed object.
 func DependentInvalid(action, cause, kind, dependent, reason string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Cannot %s `%s`. The new definition causes the definition of %s `%s` to become invalid with the following diagnostic message: %s",
@@ -96,7 +97,8 @@ func SynonymNotFound(synonym, table string) *Error {
 	return newError(codes.InvalidArgument, "SYNONYM %s does not exist on table %s.", synonym, table)
 }
 
-// NameInOtherSchema returns the error for a new name of a table, or of its synonym, in another schema than the table's.
+// NameInOtherSchema returns the error for giving a table, or its synonym, a new name in another schema than that of the
+// table.
 func NameInOtherSchema(name, table string) *Error {
 	return newError(codes.InvalidArgument, "The name %s is not in the schema of table %s. A table cannot be moved to another schema.", name, table)
 }

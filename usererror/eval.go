@@ -50,7 +50,8 @@ func BadValue(typ, text string) *Error {
 	return newError(codes.OutOfRange, "Bad %s value: %s", typ, text)
 }
 
-// InvalidValue reports that a text is not a value of a calendar type: Invalid date: '2020-02-30'. what is the type.
+// InvalidValue reports that a text is not a value of a calendar type: Invalid date: '2020-02-30'. The parameter what is
+// the name of the type.
 func InvalidValue(what, text string) *Error {
 	return newError(codes.OutOfRange, "Invalid %s: '%s'", what, text)
 }
@@ -126,8 +127,8 @@ func DateRange() *Error {
 	return newError(codes.OutOfRange, "Date is out of range: it must be from 0001-01-01 to 9999-12-31")
 }
 
-// PutOff returns an error again that occurred in a branch of IF or CASE while an aggregate was computed. It was put off
-// because a query fails with this error only if it takes that branch.
+// PutOff makes an error again from its code and message. The error occurred in a branch of IF or CASE while an
+// aggregate was computed. It was postponed, because the query fails with this error only if it takes that branch.
 func PutOff(code codes.Code, message string) *Error {
 	return newError(code, "%s", message)
 }
@@ -138,7 +139,7 @@ func AggregateOverflow(typ string) *Error {
 }
 
 // QueryMemory returns the error for a statement whose rows take more than limit bytes of memory. Its code is not
-// RESOURCE_EXHAUSTED, because official clients repeat a unary call with that code for as long as they may, and this
+// RESOURCE_EXHAUSTED, because official clients repeat a unary call that fails with that code until a time limit. The
 // statement would fail each time.
 func QueryMemory(limit int64) *Error {
 	return newError(codes.OutOfRange, "The query needs more memory than the %d bytes that one query may take. Filter, group or limit its rows earlier.", limit)

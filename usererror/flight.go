@@ -15,8 +15,8 @@ func FlightDatabaseMissing(header string) *Error {
 	return newError(codes.InvalidArgument, "The request does not name a database. Send the header %s: projects/PROJECT/instances/INSTANCE/databases/DATABASE; with ADBC, set the option adbc.flight.sql.rpc.call_header.%s; with JDBC, the URL parameter %s.", header, header, header)
 }
 
-// InvalidTicket returns the error for a ticket, or a handle of a prepared statement or a transaction, that this server
-// did not make, or that was changed. what names it.
+// InvalidTicket returns the error for a ticket, or for a handle of a prepared statement or a transaction, that this
+// server did not make or that was changed. The parameter what says which of these it is, as text for the user.
 func InvalidTicket(what string) *Error {
 	return newError(codes.InvalidArgument, "Invalid %s: it was not given out by this server, or was changed.", what)
 }
@@ -74,7 +74,8 @@ func FlightNotAnUpdate() *Error {
 	return newError(codes.InvalidArgument, "The statement is a query, which cannot be executed as an update.")
 }
 
-// FlightReturnsTooMuch reports that the rows of THEN RETURN do not fit into a ticket.
+// FlightReturnsTooMuch reports that the rows of THEN RETURN do not fit into a ticket. limit is the largest number of
+// bytes that fit.
 func FlightReturnsTooMuch(limit int) *Error {
 	return newError(codes.InvalidArgument, "The statement returns more than %d MiB of rows, which Arrow Flight SQL has no room for. Change fewer rows at once, or read them afterwards.", limit>>20)
 }
@@ -100,7 +101,7 @@ func IngestValue(column, typ string, row int64, why error) *Error {
 }
 
 // AfterIngest adds to the text of err the number of rows that a bulk load committed before it failed. The code of err
-// stays the same.
+// stays the same. AfterIngest returns err unchanged if rows is 0 or the bulk load is part of a transaction.
 func AfterIngest(err error, rows int64, inTransaction bool) error {
 	e, ok := As(err)
 	if rows == 0 || inTransaction || !ok {

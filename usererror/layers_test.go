@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 )
 
-// TestLayers checks the code and the text that a user gets for each error of the packages below table, alone and
-// wrapped in other errors.
+// TestLayers checks the code and the text that a user gets for each typed error of packages kv and memory when the
+// error is wrapped in other errors.
 func TestLayers(t *testing.T) {
 	cause := errors.New("the cause")
 	for _, c := range []struct {

@@ -26,8 +26,8 @@ func ColumnNotFound(table, column string) *Error {
 	return newError(codes.NotFound, "Column not found in table %s: %s", table, shorten(column))
 }
 
-// AtTimestamp adds the read timestamp to the text of err, which says that a name does not exist, because the name does
-// not exist in the schema of that time. The code of err stays the same.
+// AtTimestamp adds the read timestamp to the text of err. The error err says that a name does not exist; the reason is
+// that the schema of that time does not have the name. The code of err stays the same.
 func AtTimestamp(err error, at time.Time) error {
 	var e *Error
 	if !errors.As(err, &e) {

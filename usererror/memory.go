@@ -11,16 +11,17 @@ import (
 )
 
 // Errors about memory that requests share. Official clients repeat a request that failed with RESOURCE_EXHAUSTED if the
-// error contains a google.rpc.RetryInfo, which says when (https://pkg.go.dev/cloud.google.com/go/spanner: its retryer).
-// So the error contains one if the request could get the memory at another time, and none if it never can. Clients
-// repeat a Commit, and the other methods that answer with one message, in either case. The Go client does so for up to
-// an hour if the application sets no deadline (the retry settings of its generated part).
+// error contains a google.rpc.RetryInfo, which says when to repeat it (https://pkg.go.dev/cloud.google.com/go/spanner:
+// its retryer). So an error here contains a RetryInfo only if other requests have taken the memory and will free it.
+// Clients repeat a Commit, and the other methods that answer with one message, even without a RetryInfo. The Go client
+// does so for up to an hour if the application sets no deadline (the retry settings of its generated part).
 
 // memoryRetryAfter is how long a client should wait before it repeats a request that got no memory. Most other requests
 // have ended by then.
 const memoryRetryAfter = time.Second
 
-// IsExhausted reports whether the code of err is RESOURCE_EXHAUSTED, so that the same request may succeed later.
+// IsExhausted reports whether the code of err is RESOURCE_EXHAUSTED. A request that failed with this code may succeed
+// later.
 func IsExhausted(err error) bool { return CodeOf(err) == codes.ResourceExhausted }
 
 // ofMemory returns the error for users that says the same as err, or nil if err is not an error of package memory.

@@ -26,8 +26,8 @@ func (e *Error) PointAt(text string, pos int) *Error {
 	return &placed
 }
 
-// In returns a copy of the error with a position in a DDL statement: offset pos in text. If the error already has an
-// excerpt, of an expression in the statement, the copy has the same excerpt.
+// In returns a copy of the error whose position is offset pos in text, a DDL statement. If the error already has an
+// excerpt from an expression in the statement, the copy keeps that excerpt.
 func (e *Error) In(text string, pos int) *Error {
 	placed := *e
 	placed.Place = new(Place)
@@ -47,7 +47,8 @@ func (e *Error) Text() string {
 	return e.Message + "\n" + e.Place.Excerpt
 }
 
-// LineAndColumn returns the position that follows the text before, as line and column, both from 1.
+// LineAndColumn returns the position just behind the text in the parameter before. Both the line and the column count
+// from 1.
 func LineAndColumn(before string) (line, column int) {
 	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
 }
@@ -136,9 +137,8 @@ func excerpt(text string, pos int) string {
 	return string(shown) + "\n" + strings.Repeat(" ", at-begin+len(cut)) + "^"
 }
 
-// wordNear returns the column at which the excerpt of a long line begins, if it cannot begin at the start of the line.
-// The excerpt begins with a word, so that column at is in the middle third; if no word begins in the right range, at is
-// in the middle.
+// wordNear returns the index in line at which the excerpt of a long line begins. The excerpt begins at the start of a
+// word if index at is then in the middle third of the excerpt. Otherwise at is in the middle.
 func wordNear(line []rune, at int) int {
 	for i := at - 2*third; i < at-third; i++ {
 		if i > 0 && inWord(line[i]) && !inWord(line[i-1]) {

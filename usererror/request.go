@@ -112,14 +112,15 @@ func InvalidField(path, typeName, json string) *Error {
 	return newError(codes.InvalidArgument, "Invalid value at '%s' (%s), %s", shorten(path), typeName, shorten(json))
 }
 
-// UnknownParameter returns the error for a query parameter with a name in its path, field, that is not a field of the
-// request.
+// UnknownParameter returns the error for a query parameter whose path contains a name that is not a field of the
+// request. The parameter field is that name.
 func UnknownParameter(path, field string) *Error {
 	return newError(codes.InvalidArgument, "Invalid JSON payload received. Unknown name \"%s\": Cannot bind query parameter. "+
 		"Field '%s' could not be found in request message.", shorten(path), shorten(field))
 }
 
-// MessageParameter returns the error for a query parameter whose path names, as field, a message or a map.
+// MessageParameter returns the error for a query parameter whose path leads to a message, a map or a list that a query
+// parameter cannot set. The parameter field is its name.
 func MessageParameter(path, field string) *Error {
 	return newError(codes.InvalidArgument, "Invalid JSON payload received. Unknown name \"%s\": Cannot bind query parameter. "+
 		"'%s' is a message type. Parameters can only be bound to primitive types.", shorten(path), shorten(field))

@@ -33,7 +33,7 @@ func DatabaseExists(name string) *Error {
 	return newError(codes.AlreadyExists, "Database already exists: %s", name)
 }
 
-// TooManyDatabases reports that the instance already has limit databases, the most that it can have.
+// TooManyDatabases reports that the instance already has the maximum number of databases. limit is that maximum.
 func TooManyDatabases(instance string, limit int) *Error {
 	return newError(codes.ResourceExhausted, "Too many databases for instance %s: the limit is %d.", instance, limit)
 }

@@ -31,7 +31,7 @@ func DropSystemRole(role string) *Error {
 }
 
 // DropRoleWithPrivileges returns the error for DROP ROLE of a role that still has privileges. target is an object on
-// which it has one.
+// which the role has a privilege.
 func DropRoleWithPrivileges(role, target string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop role %s. It has privileges on %s, which must be revoked first.", role, target)
 }

@@ -46,8 +46,8 @@ func ChildOfRowDeletionPolicy(table, ancestor string) *Error {
 		"there is a row deletion policy on ancestor table %s.", table, ancestor)
 }
 
-// RowDeletionPolicyForeignKey returns the error for a row deletion policy on a table to which foreign keys refer,
-// because these would forbid its deletions.
+// RowDeletionPolicyForeignKey returns the error for a row deletion policy on a table to which foreign keys refer. The
+// foreign keys would forbid the deletions of the policy.
 func RowDeletionPolicyForeignKey(table, foreignKeys string) *Error {
 	return newError(codes.InvalidArgument, "Cannot add a row deletion policy to table `%s`. It is referenced by one or more foreign keys: %s.", table, foreignKeys)
 }

@@ -95,7 +95,7 @@ func NotIdentity(table, column string) *Error {
 	return newError(codes.InvalidArgument, "Column is not an identity column in table %s: %s", table, column)
 }
 
-// AlterToIdentity returns the error for ALTER COLUMN that would turn another column into an identity column.
+// AlterToIdentity returns the error for ALTER COLUMN that would turn a column that is not an identity column into one.
 func AlterToIdentity(table, column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot alter column `%s.%s` to an identity column.", table, column)
 }

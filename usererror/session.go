@@ -32,7 +32,7 @@ func MultiplexedDelete() *Error {
 	return newError(codes.InvalidArgument, "Multiplexed sessions may not be deleted.")
 }
 
-// TooManyLabels returns the error for a resource with n labels, if it may have only limit.
+// TooManyLabels returns the error for a resource that has n labels but may have at most limit labels.
 func TooManyLabels(n, limit int) *Error {
 	return newError(codes.InvalidArgument, "Too many labels: %d. The limit is %d.", n, limit)
 }

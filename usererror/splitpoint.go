@@ -9,7 +9,8 @@ import (
 // Errors of AddSplitPoints. Their wording is Cloud Spanner's:
 // https://cloud.google.com/spanner/docs/create-manage-split-points#possible_error_scenarios.
 
-// InvalidSplitPoint reports that a split point of a table or index, object, is invalid. why says what is wrong.
+// InvalidSplitPoint reports that a split point of a table or index is invalid. object is the table or index; why says
+// what is wrong.
 func InvalidSplitPoint(object, why string) *Error {
 	return newError(codes.InvalidArgument, "A split point of %s is invalid, due to %s.", object, why)
 }

@@ -18,8 +18,8 @@ func SQLTooLong(length, limit int) *Error {
 	return newError(codes.InvalidArgument, "Query string length of %d exceeds maximum allowed length of %d", length, limit)
 }
 
-// QueryLimit returns the error for a statement with more than limit elements of one kind. what is the kind in the
-// plural, such as "joins".
+// QueryLimit returns the error for a statement with more than limit elements of one kind. The parameter what is the
+// name of the kind in the plural, such as "joins".
 func QueryLimit(what string, limit int) *Error {
 	return newError(codes.InvalidArgument, "Number of %s exceeds the maximum allowed limit of %d.", what, limit)
 }

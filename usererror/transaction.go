@@ -19,8 +19,8 @@ func TransactionNotFound(id []byte) *Error {
 	return newError(codes.NotFound, "Transaction not found: %x", id[:min(len(id), 64)])
 }
 
-// TransactionClosed reports that the server has ended the transaction, because its session began another one or it was
-// idle for too long.
+// TransactionClosed reports that the server has ended the transaction, because the transaction was idle for too long or
+// its session began another transaction.
 func TransactionClosed() *Error {
 	return newError(codes.FailedPrecondition, "Cannot use the transaction: it has already been closed.")
 }
@@ -82,9 +82,9 @@ func UnexpectedMutationKey() *Error {
 	return newError(codes.InvalidArgument, "BeginTransaction: mutation_key is only allowed for read-write transactions.")
 }
 
-// InMutationKey converts err, the error with which Commit would refuse a mutation, to the error for the same mutation
-// as a mutation_key. For a value of the wrong type BeginTransaction returns INVALID_ARGUMENT, because tests of Google's
-// Java client expect that of Cloud Spanner.
+// InMutationKey converts the error with which Commit would refuse a mutation to the error with which BeginTransaction
+// refuses the same mutation as a mutation_key. For a value of the wrong type, BeginTransaction returns
+// INVALID_ARGUMENT, because tests of Google's Java client expect that code from Cloud Spanner.
 func InMutationKey(err error) error {
 	var e *Error
 	if !errors.As(err, &e) || e.Code != codes.FailedPrecondition {
@@ -95,7 +95,8 @@ func InMutationKey(err error) error {
 	return &in
 }
 
-// OutOfOrderSeqno returns the error for a DML request whose seqno is lower than last, that of an earlier request.
+// OutOfOrderSeqno returns the error for a DML request whose seqno is lower than the seqno of an earlier request. last
+// is the seqno of the earlier request.
 func OutOfOrderSeqno(seqno, last int64) *Error {
 	return newError(codes.InvalidArgument, "Out of order seqno: %d was requested after %d.", seqno, last)
 }
@@ -113,8 +114,8 @@ func SingleUseCommitKind() *Error {
 	return newError(codes.InvalidArgument, "Invalid single_use_transaction: Commit needs a read_write transaction.")
 }
 
-// PartitionTransaction returns the error for PartitionRead or PartitionQuery outside of a read-only transaction with
-// several requests.
+// PartitionTransaction returns the error for PartitionRead or PartitionQuery with a transaction that is not read-only,
+// or that is for a single request.
 func PartitionTransaction() *Error {
 	return newError(codes.InvalidArgument, "Partitioned reads and queries need a read-only transaction that was begun by BeginTransaction or is begun in this request.")
 }

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// aborted makes an error with the code ABORTED, after which the client runs the whole transaction again. after is the
-// delay that the client should keep before.
+// aborted makes an error with the code ABORTED, which tells the client to run the whole transaction again. The
+// parameter after is how long the client should wait first.
 func aborted(after time.Duration, format string, args ...any) *Error {
 	e := newError(codes.Aborted, format, args...)
 	e.RetryAfter = after
@@ -19,14 +19,14 @@ func Wounded(after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted. It was wounded by a higher priority transaction due to conflict.")
 }
 
-// Conflict reports that data which the transaction has read or writes was changed by another transaction in the
-// meantime. It happens to optimistic and repeatable-read transactions.
+// Conflict reports that another transaction has changed data which this transaction has read or is about to write. Only
+// optimistic and repeatable-read transactions get this error.
 func Conflict(after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: data that it read or writes was changed by another transaction.")
 }
 
-// IdleTransaction reports that the transaction had no request for so long (idle) that another transaction took its
-// locks.
+// IdleTransaction reports that the transaction had no request for too long, and that another transaction then took its
+// locks. The parameter idle is the limit.
 func IdleTransaction(idle, after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: it had been idle for more than %v and another transaction needed its locks.", idle)
 }
@@ -43,8 +43,8 @@ func SnapshotExpired(after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: it is older than the version retention period of the database.")
 }
 
-// TransactionLost reports that the server does not know how the transaction ended, except that it was not committed: it
-// was open when the server restarted, or it ended long ago.
+// TransactionLost reports that the transaction was not committed, but that the server no longer knows how it ended.
+// Either it was open when the server restarted, or it ended long ago.
 func TransactionLost(after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: it was open when the server was restarted, or has ended without a commit.")
 }

@@ -55,7 +55,7 @@ func violation(code codes.Code, format string, args ...any) *Error {
 	return e
 }
 
-// quoting sets the place of e to that of cause, because the message of e quotes cause, and returns e.
+// quoting sets the place of e to the place of cause, and returns e. The message of e must quote cause.
 func (e *Error) quoting(cause error) *Error {
 	var of *Error
 	if errors.As(cause, &of) {
@@ -83,8 +83,8 @@ func tooLarge(format string, args ...any) *Error {
 	return e
 }
 
-// CodeOf returns the canonical code of an error: OK for nil, the code of the error for users that err is or wraps, or
-// INTERNAL if there is none.
+// CodeOf returns the canonical code of err: OK if err is nil, the code of the *Error that As returns for err, or
+// INTERNAL if As returns none.
 func CodeOf(err error) codes.Code {
 	if err == nil {
 		return codes.OK

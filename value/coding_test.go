@@ -71,7 +71,7 @@ func TestCompositeKeyOrder(t *testing.T) {
 				order = cmp.Or(order, c)
 				keyA, keyB = AppendKey(keyA, a, desc), AppendKey(keyB, b, desc)
 			}
-			// A key ends in 00. The key of a child continues with another byte.
+			// The key of a row ends in 00. The key of its child row has another byte at that place.
 			if got := bytes.Compare(append(keyA, 0), append(keyB, 0)); got != order {
 				t.Fatalf("%x and %x compare %d, values %d", keyA, keyB, got, order)
 			}
@@ -125,7 +125,7 @@ func TestWireRoundTrip(t *testing.T) {
 				t.Fatalf("%s %v: %v", typ, &pv, err)
 			}
 			mustEqual(t, typ, got, v)
-			// tag makes the field one of the values in a ListValue.
+			// The tag 0x0a makes the field one of the values in a ListValue.
 			var list structpb.ListValue
 			if err := proto.Unmarshal(NullField(v.AppendWireField(nil, 0x0a, typ), 0x0a), &list); err != nil {
 				t.Fatal(err)

@@ -36,9 +36,9 @@ type Source interface {
 	Value(row int) Value
 }
 
-// KeyText returns the text of the STRING or BYTES key part at the start of key. The text refers to key or, if it had
-// to be unescaped, to buf. room is buf, perhaps enlarged, to be passed to the next call. null is true if the value is
-// NULL.
+// KeyText returns the text of the STRING or BYTES key part at the start of key. The text refers to the memory of key
+// or, if it had to be unescaped, to that of buf. room is buf, perhaps enlarged; the caller passes it as buf to the next
+// call. null is true if the value is NULL.
 func KeyText(key, buf []byte, t *Type, desc bool) (text, room []byte, null bool, err error) {
 	n := keyLen(key, t, desc)
 	if n < 0 {

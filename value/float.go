@@ -6,8 +6,9 @@ import (
 )
 
 // AppendFloat64 appends a FLOAT64 in the form of CAST to STRING: 15 significant digits if they identify the number,
-// else 17. Numbers below 10^-4, and those of at least 10^15 (with 17 digits, 10^17), have an exponent. Zero has no
-// sign. Source: https://docs.cloud.google.com/spanner/docs/reference/standard-sql/conversion_functions#cast-as-string.
+// else 17. A number has an exponent if its absolute value is less than 10^-4, or at least 10^15 (10^17 with 17 digits).
+// Zero has no sign. Source:
+// https://docs.cloud.google.com/spanner/docs/reference/standard-sql/conversion_functions#cast-as-string.
 func AppendFloat64(dst []byte, f float64) []byte {
 	if f == 0 || f-f != 0 {
 		return appendSpecialFloat(dst, f)

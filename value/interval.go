@@ -33,7 +33,8 @@ func (i IntervalValue) InRange() bool {
 		i.Nanos >= 0 && i.Nanos < nanosPerSecond && (i.Seconds < maxIntervalSeconds || i.Nanos == 0)
 }
 
-// NewInterval makes an interval from its parts. ok is false if one is out of range. nanos may be any number.
+// NewInterval makes an interval from its parts. nanos may be any number: NewInterval adds its whole seconds to seconds.
+// ok is false if a part of the interval is out of range.
 func NewInterval(months, days, seconds, nanos int64) (i IntervalValue, ok bool) {
 	seconds += int64(floorDiv(int(nanos), nanosPerSecond))
 	i = IntervalValue{
@@ -128,8 +129,8 @@ func (i IntervalValue) Mul(n int64) (product IntervalValue, ok bool) {
 	return intervalOfBig(mul(big.NewInt(int64(i.Months))), mul(big.NewInt(int64(i.Days))), mul(i.bigNanos()))
 }
 
-// Div returns i / n, rounded towards zero; n must not be 0. The remainder of the months is divided as days, with 30
-// days in a month, and the remainder of the days as time.
+// Div returns i / n, rounded towards zero; n must not be 0. Months that remain after the division become days, 30 days
+// for each, and days that remain become time. ok is false on overflow.
 func (i IntervalValue) Div(n int64) (quotient IntervalValue, ok bool) {
 	return divideInterval(big.NewInt(int64(i.Months)), big.NewInt(int64(i.Days)), i.bigNanos(), n)
 }

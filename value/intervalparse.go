@@ -7,8 +7,8 @@ import (
 
 // ParseInterval parses an interval as CAST does. The text has one of two forms. One is ISO 8601 (P1Y2M3W4DT5H6M7.8S):
 // its parts may have any order and sign and may be repeated, and only seconds may have a fraction. The other is
-// GoogleSQL's own form [-]Y-M [-]D [-]H:M:S[.F], or some of its parts, as far as dashes, spaces and colons tell which
-// parts they are.
+// GoogleSQL's own form [-]Y-M [-]D [-]H:M:S[.F]. It may lack parts if the dashes, spaces and colons still tell which
+// parts the others are.
 func ParseInterval(s string) (IntervalValue, error) {
 	parse := parseCanonicalInterval
 	if strings.HasPrefix(s, "P") {
@@ -72,7 +72,7 @@ func parseISOInterval(text string) (i IntervalValue, ok bool) {
 		if !s.designated(&sum, inTime) {
 			return i, false
 		}
-		// Each addition adds less than 10^16, so it cannot overflow below this limit.
+		// One call of designated adds less than 10^16. So a sum within this limit does not overflow in the next call.
 		if max(sum.months, sum.days, sum.seconds) > 1e18 || min(sum.months, sum.days, sum.seconds) < -1e18 {
 			return i, false
 		}
@@ -172,7 +172,7 @@ func (s *scanner) signed(number func() (int64, bool)) (n int64, ok bool) {
 	return n, ok
 }
 
-// pair reads two numbers with a separator between them. It returns the first times scale, plus the second.
+// pair reads two numbers with a separator between them. It returns first*scale + second.
 func (s *scanner) pair(separator string, scale int64) (n int64, ok bool) {
 	first, ok := s.digits()
 	if !ok || !s.byte(separator) {

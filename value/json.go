@@ -332,7 +332,8 @@ func (p *jsonParser) number() error {
 	start := len(p.dst)
 	p.dst = AppendJSONFloat(p.dst, f)
 	if p.round && text == strconv.FormatFloat(f, 'g', 17, 64) {
-		// The text has all 17 digits of a FLOAT64. It is kept unchanged, because clients compare texts.
+		// The number in the text has all 17 digits of a FLOAT64. Its text is stored unchanged, because clients compare
+		// texts.
 		p.dst = append(p.dst[:start], text...)
 		return nil
 	}

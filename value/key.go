@@ -128,8 +128,7 @@ func appendKeyDecimal(dst []byte, d Decimal) []byte {
 	if d.hi == int64(d.lo)>>63 {
 		return appendKeyInt(dst, int64(d.lo))
 	}
-	// The number has 64 to 127 bits. If |d| has just over 63 bits, the only byte beyond lo may hold nothing but the
-	// sign.
+	// The number has 64 to 127 bits. If it has exactly 64, hi holds only the sign, and no byte of hi is stored.
 	n := 8 + byte(bits.Len64(uint64(d.hi)^uint64(d.hi>>63))+7)>>3
 	if d.hi < 0 {
 		dst = append(dst, keyNegative-n)

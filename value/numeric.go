@@ -31,7 +31,7 @@ var (
 	MinDecimal = MaxDecimal.Neg()
 )
 
-// InRange reports whether d has at most 38 digits. The results of the arithmetic in this package always have.
+// InRange reports whether d has at most 38 digits. The arithmetic in this package returns only numbers in this range.
 func (d Decimal) InRange() bool { return d.abs().cmp(maxMagnitude) <= 0 }
 
 // DecimalFromInt64 converts a whole number to a Decimal.
@@ -141,7 +141,8 @@ const (
 	Ceiling                  // CEIL: up
 )
 
-// Quantize rounds d to digits digits after the point (before it, if digits is negative). ok is false on overflow.
+// Quantize rounds d to a multiple of 10^-digits: to that many digits after the point, or before the point if digits is
+// negative. ok is false on overflow.
 func (d Decimal) Quantize(digits int64, mode Rounding) (rounded Decimal, ok bool) {
 	if digits >= decimalScale {
 		return d, true
@@ -176,9 +177,9 @@ func pow10(n int64) uint64 {
 	return p
 }
 
-// roundsUp reports whether a number between two multiples of a unit is rounded to the greater one. The number is given
-// by its magnitude and its sign neg. odd says that the lesser multiple is odd. half compares the remainder with half a
-// unit: -1, 0 or 1. exact says that there is no remainder.
+// roundsUp reports whether the absolute value of a number, which lies between two multiples of a unit, is rounded to
+// the greater multiple. neg says that the number is negative. odd says that the lesser multiple is odd. half compares
+// the remainder with half a unit: -1, 0 or 1. exact says that there is no remainder.
 func roundsUp(mode Rounding, neg, odd bool, half int, exact bool) bool {
 	if exact {
 		return false

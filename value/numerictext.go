@@ -132,8 +132,8 @@ func parseDecimal(s string, strict bool) (Decimal, error) {
 
 func badDecimal(s string) error { return fmt.Errorf("invalid NUMERIC value: %s", quoted(s)) }
 
-// maxExponent is used in place of all larger exponents. No request is long enough for its digits to make up for such
-// an exponent.
+// maxExponent replaces all larger exponents. This does not change any result, because no request has enough digits to
+// make up for so large an exponent.
 const maxExponent = 1 << 40
 
 func parseExponent(s string) (exponent int, ok bool) {

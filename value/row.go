@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// A stored payload encodes a value that is not NULL. The payload does not contain its own length; the row that
-// contains the payload does.
+// A stored payload encodes a value that is not NULL. The payload does not contain its own length. The row that contains
+// the payload also stores the length.
 //
 //	BOOL                 1 byte, 0 or 1
 //	INT64, ENUM, DATE    zigzag varint

@@ -15,7 +15,8 @@ const (
 	intervalSize = 16
 )
 
-// FixedSize returns the data size in bytes of the values of a kind if all but NULL have the same size, else 0.
+// FixedSize returns the data size in bytes that all values of a kind except NULL have. It returns 0 if they differ in
+// size.
 func FixedSize(k Kind) int {
 	switch k {
 	case Bool:

@@ -83,7 +83,8 @@ func OfTimestamp(seconds int64, nanos int32) Value {
 	return Value{kind: Timestamp, state: stateSet, bits: uint64(seconds), nanos: uint32(nanos)}
 }
 
-// PendingCommitTimestamp returns a TIMESTAMP that stands for the commit timestamp of the transaction that writes it.
+// PendingCommitTimestamp returns a placeholder for the commit timestamp of the transaction that writes this value. Its
+// kind is TIMESTAMP.
 func PendingCommitTimestamp() Value { return Value{kind: Timestamp, state: statePending} }
 
 // OfString makes a STRING; s must be valid UTF-8.

@@ -189,7 +189,8 @@ func keyTextToWire(dst, key []byte, k Kind, desc bool) (out, rest []byte) {
 	if k == String {
 		return keyTextBody(appendWireHead(dst, wireString, size), part, desc), rest
 	}
-	// The text is unescaped behind the space for its base64 form, encoded from there, and then cut off.
+	// The unescaped bytes are written to dst behind the space for their base64 form. They are encoded from there, and
+	// then removed.
 	enc := base64.StdEncoding.EncodedLen(size)
 	dst = appendWireHead(dst, wireString, enc)
 	start := len(dst)

@@ -29,9 +29,9 @@ type Transaction struct {
 	System bool
 	// Changes are ordered by key when polled, and by record sequence on change streams.
 	Changes []Change
-	// Partial is true if the transaction is larger than MaxTransactionChanges and more of its changes come with the
-	// next call. A row that is overwritten before it is read does not come with this transaction but with the later
-	// one.
+	// Partial is true if the transaction is larger than MaxTransactionChanges and the next call of the handler gets
+	// more of its changes. A row that a later transaction overwrites before the row is read comes only with the later
+	// transaction.
 	Partial bool
 
 	// handled is the number of Changes, counted from the first, that EachChange has handed out.
@@ -40,7 +40,7 @@ type Transaction struct {
 
 // MaxTransactionChanges is the maximum number of changes in a Transaction. A commit may contain 80,000 mutations
 // (https://cloud.google.com/spanner/quotas#limits-for). A poll can find more rows with one commit timestamp only if a
-// program has written a timestamp of its own, or one id of a change set, to all of them.
+// program has written the same timestamp of its own, or the same change set id, to all of them.
 const MaxTransactionChanges = 80_000
 
 // A Change is the change of one row.
@@ -106,8 +106,8 @@ func (k Kind) String() string {
 // A Row is a list of columns and their values. Several rows share one list of columns, so do not modify it.
 type Row struct {
 	Columns []Column
-	// Values has one value for each column, in the coding of Spanner's API (https://cloud.google.com/spanner/docs/reference/rest/v1/TypeCode). An
-	// INT64, for example, is a string of digits.
+	// Values has one value for each column, in the coding of Spanner's API
+	// (https://cloud.google.com/spanner/docs/reference/rest/v1/TypeCode). An INT64, for example, is a string of digits.
 	Values []*structpb.Value
 }
 

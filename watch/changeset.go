@@ -13,8 +13,8 @@ import (
 
 // ChangeSets describes a table into which every transaction writes a row with an id and its commit timestamp. The
 // transaction also writes the id into the rows that it changes. In this way, tables without a commit timestamp can be
-// watched. Such tables need no index on a commit timestamp, to which all writes would add entries at the end. Their
-// index is on the ids, which are random and so spread over the index.
+// watched. Such tables need no index on a commit timestamp, which would get all new entries at its end. Their index is
+// on the ids, which are random, so that new entries spread over the index.
 //
 // The watcher polls the table of change sets. It reads the rows with the id of a change set when the handler is ready
 // for them. If a later transaction has changed a row again, the row comes only with the later transaction. The zero
@@ -79,8 +79,8 @@ func (c *ChangeSets) feed(table TableID, shard ShardID) FeedID {
 const changeSetsAtOnce = 100
 
 // changeSetReader reads the rows of change sets, one page at a time, when the handler is ready to take them. So memory
-// holds at most a page, or the rows of one Transaction if these are more, however many rows there are and however slow
-// the handler is.
+// holds at most one page, or the rows of one Transaction if these are more. This holds for any number of rows, even if
+// the handler is slow.
 type changeSetReader struct {
 	client *spanner.Client
 	head   string // SELECT ... WHERE ... IN UNNEST(@ids)
@@ -219,8 +219,8 @@ func (tx *Transaction) add(list ...Change) {
 }
 
 // deliverLarge delivers a transaction whose rows exceed a page. All pages of one Transaction are read at the same
-// timestamp. If the rows are split into several Transactions, each begins with a new strong read, since the handler
-// may have taken long.
+// timestamp. If the rows are split into several Transactions, each begins with a new strong read: the handler may have
+// taken so long for the previous one that its timestamp can no longer be read.
 func (r *changeSetReader) deliverLarge(ctx context.Context, tx *Transaction, after Checkpoint, hand handOut) error {
 	out, bound := tx.with(time.Time{}), spanner.StrongRead()
 	for ids := r.ids([]*Transaction{tx}); len(ids) > 0; ids = ids[min(changeSetsAtOnce, len(ids)):] {
@@ -257,8 +257,8 @@ func (r *changeSetReader) place(c Change) []*structpb.Value {
 	return append([]*structpb.Value{c.Values.Values[c.Values.Index(r.column)]}, c.Key.Values...)
 }
 
-// page reads the first rows of the change sets with these ids, or those after the position behind. full says that
-// there may be more rows.
+// page reads the first rows of the change sets with these ids. If the parameter behind is not nil, page reads the first
+// rows after that position instead. full says that there may be more rows.
 func (r *changeSetReader) page(ctx context.Context, ids []spanner.GenericColumnValue, behind []*structpb.Value, bound spanner.TimestampBound) (rows []Change, full bool, read time.Time, err error) {
 	list := make([]*structpb.Value, len(ids))
 	for i := range ids {

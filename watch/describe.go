@@ -120,7 +120,7 @@ func (d *described) names() map[string]any {
 	return map[string]any{"schema": d.id.Schema, "table": d.id.Name}
 }
 
-// recheck is how long a description of a table is used without a check while rows are read.
+// recheck is how long rows are read with a known description of a table before the description is checked again.
 const recheck = 10 * time.Second
 
 // tableCheck detects that a table was dropped between two polls and created again with another key. Without the check,

@@ -53,7 +53,8 @@ const (
 	lastStore = 10 * time.Second
 )
 
-// pause returns how long to wait after the given number of failures. It adds randomness, so that watchers do not all retry at the same moment.
+// pause returns how long to wait after the given number of failures. It adds randomness, so that watchers do not all
+// retry at the same moment.
 func pause(failures int) time.Duration {
 	d := maxPause
 	if failures < 16 {
@@ -74,8 +75,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// lasting reports whether retrying cannot help against err, because the request is wrong or the object that it names
-// does not exist.
+// lasting reports whether a retry would fail in the same way, for example because the request is wrong or names an
+// object that does not exist.
 func lasting(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.NotFound, codes.FailedPrecondition, codes.OutOfRange, codes.PermissionDenied, codes.Unauthenticated, codes.Unimplemented:
@@ -140,8 +141,8 @@ func (l *feedRunner) count() FeedMetrics {
 	return m
 }
 
-// wait waits until the feed must be tried again after an error. If the error is lasting, it waits for retry. It
-// returns false if ctx ends first.
+// wait waits until the feed must be tried again after an error. If the error is lasting, wait waits for a value from
+// the channel retry; otherwise it makes a pause. It returns false if ctx ends first.
 func (l *feedRunner) wait(ctx context.Context, err error, failures int) bool {
 	l.note(func() { l.readErr = err })
 	if !lasting(err) {
@@ -156,8 +157,8 @@ func (l *feedRunner) wait(ctx context.Context, err error, failures int) bool {
 	}
 }
 
-// note calls change, which modifies fields of the runner, sets the state, and logs a change of the state. The caller
-// must not hold mu.
+// note calls change, which modifies fields of the runner. Then note sets the state that follows from these fields, and
+// logs a change of the state. The caller must not hold mu.
 func (l *feedRunner) note(change func()) {
 	l.mu.Lock()
 	change()
@@ -192,9 +193,9 @@ func (l *feedRunner) note(change func()) {
 
 func (l *feedRunner) name() slog.Attr { return slog.String("feed", l.id.String()) }
 
-// load gets the checkpoint from the repository. If there is none, the feed starts where the watcher starts, and load
-// stores that start at once. So if the watcher stops before anything changes, the next watcher begins there, too. load
-// returns false if ctx ends.
+// load gets the checkpoint from the repository. If there is none, the feed starts at the timestamp at which the watcher
+// starts, and load stores this timestamp at once. So if the watcher stops before anything changes, the next watcher
+// begins there, too. load returns false if ctx ends.
 func (l *feedRunner) load(ctx context.Context) bool {
 	for failures := 0; ; failures++ {
 		c, ok, err := l.w.o.Repository.Load(ctx, l.id)
@@ -336,7 +337,8 @@ func (l *feedRunner) Report(err error) {
 	l.w.log.Warn("the feed goes on after an error", l.name(), "error", err)
 }
 
-// storeAll stores the checkpoint each time it has moved, and once more when ctx ends.
+// storeAll stores the checkpoint after each CheckpointInterval in which the checkpoint has moved, and once more when
+// ctx ends.
 func (l *feedRunner) storeAll(ctx context.Context) {
 	for sleep(ctx, l.w.o.CheckpointInterval) {
 		l.store(ctx)
@@ -392,7 +394,8 @@ func (l *feedRunner) replace(ctx context.Context, c Checkpoint) error {
 	return nil
 }
 
-// stalled is how long after the last successful read Health reports a feed as Retrying.
+// stalled is the longest time since the last successful read for which Health still reports a feed as Running. After
+// that, it reports Retrying.
 const stalled = 30 * time.Second
 
 // health returns the state of the runner for Watcher.Health.

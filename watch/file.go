@@ -100,7 +100,7 @@ func (f *File) Store(_ context.Context, id FeedID, c Checkpoint) error {
 	})
 }
 
-// locked runs do while it holds a lock that excludes other goroutines and processes.
+// locked calls the function do while it holds a lock that excludes other goroutines and processes.
 func (f *File) locked(do func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 // A Handler takes changes. When Handle returns nil, the changes count as handled; only then does the checkpoint move
 // past them.
 //
-// If it returns an error or panics, it is called again with the same transaction until it returns nil, the context
+// If Handle returns an error or panics, it is called again with the same transaction until it returns nil, the context
 // ends, or the error is marked with Fatal. The pauses between the calls grow up to a limit. During this time the feed
 // waits, but other feeds do not. For one feed, the handler is called one call at a time. For different feeds it is
 // called concurrently, from different goroutines.
@@ -18,7 +18,7 @@ type Handler interface {
 	Handle(ctx context.Context, tx *Transaction) error
 }
 
-// A BatchHandler takes all transactions that are ready in one call: the watcher calls HandleBatch instead of Handle.
+// A BatchHandler takes, in one call, all transactions that are ready: the watcher calls HandleBatch instead of Handle.
 // This suits handlers that send changes elsewhere and wait for the answers, since they can wait for many answers at
 // once. When HandleBatch returns an error, the whole batch comes again, unless the error is marked with Fatal.
 type BatchHandler interface {

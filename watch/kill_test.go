@@ -156,8 +156,8 @@ func (k *killRun) write(ctx context.Context, rnd *rand.Rand, writer int) {
 	}
 }
 
-// watchAndKill runs a watcher until it is killed in a random call of its handler, which may return an error. Meanwhile
-// it may restart the server.
+// watchAndKill runs a watcher and stops it in a random call of the handler. This call may return an error. An earlier
+// call may restart the server.
 func (k *killRun) watchAndKill(ctx context.Context, rnd *rand.Rand, o watch.Options) {
 	life, kill := context.WithCancel(ctx)
 	defer kill()

@@ -22,8 +22,8 @@ type poll struct {
 	interval, max time.Duration
 }
 
-// ID returns the id of the feed, with the polled table. For change sets the polled table is the table of change sets,
-// and the shard names the watched table, as in the Java library.
+// ID returns the id of the feed, which names the polled table. For change sets the polled table is the table of change
+// sets, and the shard names the watched table, as in the Java library.
 func (p *poll) ID() FeedID {
 	id := FeedID{TableID: p.table}
 	if p.o.Shards != nil {
@@ -43,9 +43,9 @@ const (
 	aheadPages = 2
 	// maxPageBytes is the size in bytes at which a page ends early, so that large rows do not fill the memory.
 	maxPageBytes = 32 << 20
-	// maxReadAge is how long the pages of one poll are read at the same timestamp. By default, a database keeps old
-	// versions for an hour (https://cloud.google.com/spanner/docs/use-pitr), so reads at an old timestamp would fail;
-	// and newer rows are more useful than older ones.
+	// maxReadAge is how long a poll reads its pages at the same timestamp. After that, it takes a new timestamp. By
+	// default, a database keeps old versions for only an hour (https://cloud.google.com/spanner/docs/use-pitr), and
+	// reads at an older timestamp fail. Besides, newer rows are more useful than older ones.
 	maxReadAge = 10 * time.Second
 	// idleCheckpoint is the interval at which the checkpoint of a table is stored although the table has no changes.
 	idleCheckpoint = time.Minute
@@ -115,8 +115,8 @@ type tail struct {
 type batch struct {
 	list  []*Transaction
 	after []Checkpoint // the checkpoint after each transaction
-	// through is the checkpoint after the whole batch. It includes change sets whose rows were all written again
-	// later.
+	// through is the checkpoint after the whole batch. It also covers change sets that the handler does not get,
+	// because all their rows were written again later.
 	through Checkpoint
 	ends    bool       // the batch is the last one of its page
 	drained time.Time  // the timestamp of the read, if it found no more rows; else zero
@@ -194,7 +194,8 @@ func (p *poll) next(interval time.Duration, rows int) time.Duration {
 	return min(interval+interval/2, p.max)
 }
 
-// poll1 reads pages at one timestamp until a page is not full. It returns the number of rows read.
+// poll1 reads pages until a page is not full. It reads them at one timestamp, and takes a new one after each
+// maxReadAge. It returns the number of rows read.
 func (t *tail) poll1(ctx context.Context) (int, error) {
 	all, began := 0, time.Time{}
 	for {
@@ -261,7 +262,7 @@ func (t *tail) begin(m *spannerpb.ResultSetMetadata) error {
 	return nil
 }
 
-// add adds one row to the transaction with its commit timestamp.
+// add adds a row to the transaction that has the row's commit timestamp.
 func (t *tail) add(row *spanner.Row) error {
 	commit, err := t.clock.parse(row.ColumnValue(t.commitAt))
 	if err != nil {
@@ -300,7 +301,7 @@ func (t *tail) pageKey(key Row) []*structpb.Value {
 	return list
 }
 
-// close moves the open transaction to the batch, because all its rows were read.
+// close moves the transaction in t.open to the batch, because all rows of the transaction were read.
 func (t *tail) close() {
 	if t.open != nil {
 		t.complete = Checkpoint{Timestamp: t.open.CommitTimestamp}
@@ -315,8 +316,8 @@ func (t *tail) put(after Checkpoint) {
 	t.open = nil
 }
 
-// endPage sends the complete transactions at the end of a page. If the page was not full, the open transaction is
-// complete, too.
+// endPage sends the complete transactions of a page to the goroutine that delivers. If the page was not full, the
+// transaction in t.open is complete, too.
 func (t *tail) endPage(full bool) {
 	end := batch{ends: true}
 	if !full {
@@ -332,8 +333,8 @@ func (t *tail) endPage(full bool) {
 	t.flush(end)
 }
 
-// flush sends the current batch to the goroutine that delivers. end holds the fields that say what ends with this
-// batch.
+// flush sends the current batch to the goroutine that delivers. It takes the fields ends, drained and idle of the batch
+// from end.
 func (t *tail) flush(end batch) {
 	b := t.batch
 	b.ends, b.drained, b.idle = end.ends, end.drained, end.idle
@@ -375,8 +376,8 @@ func (t *tail) deliver(ctx context.Context) error {
 	return nil
 }
 
-// hand gives transactions to the handler and moves the checkpoint. after is nil if more of the transaction will come;
-// then the checkpoint does not move.
+// hand gives transactions to the handler and moves the checkpoint. The parameter after has the checkpoint that follows
+// each transaction. It is nil if more of a transaction will come; then the checkpoint does not move.
 func (t *tail) hand(ctx context.Context, list []*Transaction, after []Checkpoint) error {
 	n, err := t.out.Deliver(ctx, list)
 	if n > 0 && len(after) > 0 {

@@ -94,8 +94,9 @@ type position struct {
 	Columns string `json:"columns,omitempty"`
 }
 
-// newPosition returns the position of a checkpoint. If the table was dropped and created again with another key, it
-// returns only the checkpoint's timestamp, because all rows of the new table are later.
+// newPosition returns the position of a checkpoint. If the checkpoint has a key with other columns than the parameter
+// key, the table was dropped and created again. Then newPosition returns only the timestamp, because all rows of the
+// new table are later.
 func newPosition(c Checkpoint, key keyOrder) (position, error) {
 	p := position{Timestamp: c.Timestamp}
 	if c.Position == "" {

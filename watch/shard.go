@@ -14,14 +14,15 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// A ShardProvider selects rows of a table by a shard column. All new entries of an index that begins with a commit
-// timestamp go to its end, so such an index should have a shard column before the commit timestamp, which spreads the
-// entries (https://cloud.google.com/spanner/docs/schema-design#creating-indexes).
+// A ShardProvider selects rows of a table by a shard column. If an index begins with a commit timestamp, all new
+// entries go to the end of the index. A shard column before the commit timestamp spreads the entries over the index
+// (https://cloud.google.com/spanner/docs/schema-design#creating-indexes).
 type ShardProvider interface {
 	// ID identifies the shard in a repository, where each shard of a table has a checkpoint of its own.
 	ID() ShardID
-	// Filter returns a WHERE condition and its parameters. The condition must hold for every row of the shard that is
-	// committed after the time after and until a little later than now. now is about the current time.
+	// Filter returns a WHERE condition and its parameters. The condition must hold for every row of the shard whose
+	// commit timestamp is later than the parameter after and at most a little later than the parameter now. now is
+	// about the current time.
 	Filter(after, now time.Time) (condition string, params map[string]any)
 }
 
@@ -157,7 +158,7 @@ func javaTimestamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000000000Z")
 }
 
-// NotNullShard selects the rows whose shard column has any value. The query can then use a NULL_FILTERED index on the
+// NotNullShard selects the rows whose shard column is not NULL. The query can then use a NULL_FILTERED index on the
 // column, which stays small if TableOptions.PruneAfter removes old rows from it. It suits columns with few different
 // values, since the query reads the index once for each value.
 func NotNullShard(column string) ShardProvider { return notNullShard(column) }

@@ -32,16 +32,16 @@ type Feed interface {
 // A Sink takes the changes that a feed reads. Its methods may be called from several goroutines.
 type Sink interface {
 	// Deliver passes transactions to the handler, in this order. It returns how many of them, counted from the first,
-	// the handler has handled. If it has not handled all, Deliver returns an error that Read must return: ctx has
-	// ended, or the handler's error is fatal.
+	// the handler has handled. If these are not all, Deliver also returns an error, because ctx has ended or the
+	// handler's error is fatal. Read must return that error.
 	Deliver(ctx context.Context, list []*Transaction) (int, error)
 	// Checkpoint tells the watcher how much has been delivered. The watcher stores c within
 	// Options.CheckpointInterval, and when Run ends.
 	Checkpoint(c Checkpoint)
 	// Stored returns the newest checkpoint that is stored in the repository.
 	Stored() Checkpoint
-	// Delivered tells the watcher that every change that was committed at or before until has been delivered.
-	// Checkpoint does that, too, for its timestamp.
+	// Delivered tells the watcher that every change that was committed at or before until has been delivered. A call of
+	// Checkpoint tells it the same for c.Timestamp.
 	Delivered(until time.Time)
 	// Observe adds a read of the source to the metrics.
 	Observe(r Reading)

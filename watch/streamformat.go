@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// recordFormat holds the positions of fields in results whose column ChangeRecord has the type of. The position of a
-// missing field is -1.
+// recordFormat holds the positions of the fields in the values of the column ChangeRecord. recordFormat.of is the type
+// of that column. The position of a missing field is -1.
 type recordFormat struct {
 	of                        *spannerpb.Type
 	data, heartbeat, children int

@@ -114,7 +114,8 @@ func (d *modDecoder) allocate() {
 	d.values, d.texts = make([]*structpb.Value, 0, present), make([]textValue, texts)
 }
 
-// presentColumns returns the n columns that a row has. All rows that have every column share the slice columns.
+// presentColumns returns the n columns that a row has. If these are all columns, it returns the slice columns itself,
+// which many rows then share.
 func presentColumns(columns []Column, cells []cell, n int) []Column {
 	if n == len(columns) {
 		return columns

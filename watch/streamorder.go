@@ -88,8 +88,8 @@ func (tx *streamTransaction) ready() bool {
 	return !slices.ContainsFunc(tx.partitions, func(p *streamPartition) bool { return !p.queue[p.popped].commit.Equal(tx.commit) })
 }
 
-// next returns the transactions with the lowest timestamp among those in the queue that were not passed to the
-// handler. The caller holds mu.
+// next returns the transactions with the lowest timestamp among those in the queue that popReady has not returned yet.
+// The caller holds mu.
 func (p *streamPartition) next() []*streamTransaction {
 	for p.popped < len(p.queue) && p.queue[p.popped].popped {
 		p.popped++

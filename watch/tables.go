@@ -17,8 +17,8 @@ import (
 // reads the whole table.
 //
 // If a table is dropped and created again, its feed continues from its checkpoint, since all rows of the new table are
-// later. If the new table has another primary key and no poll happened while there was no table, changes may come with
-// the columns of the old key for up to ten seconds.
+// later. If the new table has another primary key and was created before the next poll, changes may come with the
+// columns of the old key for up to ten seconds.
 type Tables struct {
 	Client *spanner.Client
 	// Include lists the tables to watch, as Name or Schema.Name. An empty list means all tables that have a
@@ -48,7 +48,8 @@ type TableOptions struct {
 	Columns []string
 	// Shards selects rows by a shard column; nil selects all rows.
 	Shards ShardProvider
-	// ChangeSets, if not nil, names a table of change sets through which the table is watched. The table itself then needs no commit timestamp.
+	// ChangeSets, if not nil, names a table of change sets through which the table is watched. The table itself then
+	// needs no commit timestamp.
 	ChangeSets *ChangeSets
 	// Hint is a table hint that follows the table's name in queries, such as @{FORCE_INDEX=SingersByLastUpdated}.
 	Hint string
@@ -141,7 +142,7 @@ func (t *Tables) absent(ctx context.Context) (absent []absentTable, err error) {
 	return withoutThose(ctx, t.Client, absent)
 }
 
-// withoutThose removes the tables that exist from the list, and sorts the remaining ones by name.
+// withoutThose removes from the list absent the tables that do exist, and sorts the remaining ones by name.
 func withoutThose(ctx context.Context, client *spanner.Client, absent []absentTable) ([]absentTable, error) {
 	if len(absent) == 0 {
 		return nil, nil

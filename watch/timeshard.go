@@ -103,8 +103,8 @@ func mondayWeek(t time.Time) int {
 }
 
 const (
-	// clockSlack is added at both ends of the period that a poll reads. It allows for a wrong clock of the program
-	// that computed the shard, and for the time from then until the commit.
+	// clockSlack is added at both ends of the period that a poll reads. It allows for a wrong clock of the program that
+	// computed the shard, and for the time between that computation and the commit.
 	clockSlack = time.Minute
 	// maxTimeShards is the maximum number of shards that a statement lists. If there are more, the statement selects
 	// all rows whose shard is not NULL.

@@ -179,8 +179,8 @@ func TestTable(t *testing.T) {
 
 var errTest = errors.New("not now")
 
-// eventually waits until come returns true, without a limit. It asks again and again, because a watcher reports its health and its metrics only to
-// those who ask.
+// eventually calls the function come again and again until it returns true, without a time limit. It must ask
+// repeatedly, because a watcher does not announce changes of its health and metrics.
 func eventually(come func() bool) {
 	for !come() {
 		time.Sleep(time.Millisecond)

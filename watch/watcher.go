@@ -188,7 +188,7 @@ func (w *Watcher) again(ctx context.Context, what string, f func() error) error 
 }
 
 // begin sets the timestamp at which feeds without a checkpoint start. If feeds may appear later, begin stores that
-// timestamp in the repository. So a table that is created while no watcher runs is read from where the first watcher
+// timestamp in the repository. So if a table is created while no watcher runs, its feed starts where the first watcher
 // started.
 func (w *Watcher) begin(ctx context.Context) (err error) {
 	id := w.o.Source.ID()

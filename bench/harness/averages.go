@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// enterInterval waits until an interval of the server's statistics begins, if the experiment must have an interval of
-// its own and the run may wait.
+// enterInterval waits until the next interval of the server's statistics begins. It waits only if the experiment needs
+// an interval of its own and the run may wait.
 func (r *Runner) enterInterval(ctx context.Context, e Experiment) error {
 	if e.Interval == OwnInterval && r.StatisticsWait > 0 {
 		return r.awaitInterval(ctx)
@@ -47,7 +47,7 @@ func (r *Runner) awaitInterval(ctx context.Context) error {
 	return nil
 }
 
-// intervalMargin is the largest difference between the clocks of server and client for which the run allows.
+// intervalMargin is the largest difference between the clocks of server and client that the run tolerates.
 const intervalMargin = 500 * time.Millisecond
 
 func Wait(ctx context.Context, d time.Duration) error {

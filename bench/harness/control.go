@@ -67,12 +67,13 @@ func (t *Target) copyOfProgram() (string, error) {
 	return name, os.Chmod(name, 0o700)
 }
 
-// maxRegression is the highest ratio of the target's cost to the control server's that a release may have.
+// maxRegression is the highest ratio that a release may have: the cost of the target divided by the cost of the control
+// server.
 const maxRegression = 1.03
 
-// besideControl returns the experiments with the target's paths, and for each of them the same path on the control
-// server. It drops the paths of other servers, those without a server, and those with a Beside function, because such
-// a run compares only the two servers.
+// besideControl returns the experiments with only the target's paths, each followed by the same path on the control
+// server. It drops all other paths, because the run compares only the two servers: paths of other servers, paths
+// without a server, and paths with a Beside function.
 func besideControl(list []Experiment, c *Server) (out []Experiment) {
 	for _, e := range list {
 		both := e
@@ -95,8 +96,8 @@ func besideControl(list []Experiment, c *Server) (out []Experiment) {
 // onControl is the end of the names of paths on the control server.
 const onControl = ", control"
 
-// controlFigures returns figures that compare the pairs of paths that besideControl made, by server CPU and by
-// latency.
+// controlFigures returns figures that compare the two paths of each pair that besideControl made. They compare server
+// CPU and latency.
 func controlFigures(list []Experiment) (figures []report.Figure) {
 	for _, e := range list {
 		for _, pair := range e.Pairs {

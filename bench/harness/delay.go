@@ -156,8 +156,8 @@ func (l *delayLine) pop() ([]byte, error) {
 	return first.bytes, nil
 }
 
-// end makes later calls of put fail with err, and calls of pop as soon as no piece is left. If end is called again,
-// the first error stays.
+// end makes later calls of put fail with err. Calls of pop first return the remaining pieces, and then fail with err,
+// too. If end is called again, the first error stays.
 func (l *delayLine) end(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

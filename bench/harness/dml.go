@@ -21,7 +21,7 @@ func Repeated(method string, n int) string {
 	return fmt.Sprintf("%d %s", n, method)
 }
 
-// Saying is true if the last statement of a transaction is sent with the mark last_statement. The server may then
+// Saying is true if the request of a transaction's last statement has the field last_statement set. The server may then
 // postpone checks to the commit.
 type Saying bool
 

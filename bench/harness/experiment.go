@@ -21,7 +21,7 @@ type Benchmark struct {
 	Prepare func(ctx context.Context, r *Runner) ([]Experiment, error)
 	// After is called when all experiments have been measured. It may be nil.
 	After func(ctx context.Context, r *Runner) error
-	// Close stops the servers and closes the files that prepare has opened, even if the run failed. It may be nil.
+	// Close stops the servers and closes the files that Prepare has opened, even if the run failed. It may be nil.
 	Close func() error
 	// Figures returns the published figures and Crowfoot's targets.
 	Figures func(bench.Settings) []report.Figure // nil for none
@@ -127,9 +127,9 @@ type StatisticsKey struct {
 	Columns []string
 }
 
-// Reads reports whether columns, a value of READ_COLUMNS in the statistics, is that of the call. In READ_COLUMNS, the
-// name of the table or index precedes each column. The key's columns appear with their names, or all together as
-// _exists.
+// Reads reports whether c is a read of columns, which is a value of READ_COLUMNS in the statistics. In READ_COLUMNS,
+// the name of the table or index precedes each column. The columns of the key appear there with their names, or all
+// together as _exists.
 func (c StatisticsKey) Reads(columns []string) bool {
 	var rest []string
 	for _, full := range columns {

@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// TestOpenLoop stalls one operation. It checks that the latencies of the operations that were due during the stall
-// count from the times when they were due. The test runs on a fake clock.
+// TestOpenLoop stalls one operation, so that others become due during the stall. It checks that their latencies count
+// from the times when they were due. The test runs on a fake clock.
 func TestOpenLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int64

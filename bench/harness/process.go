@@ -16,7 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench"
 )
 
-// Process is a server that runs in a process of its own, so that the CPU time of the process is that of the server.
+// Process is a server that runs in a process of its own. So the CPU time of the process is the CPU time of the server.
 type Process struct {
 	Command *exec.Cmd
 	GRPC    string        // gRPC address from the ready line

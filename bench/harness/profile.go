@@ -35,8 +35,8 @@ var serverProfiles = []struct {
 	{"server.trace", "trace", traceTime},
 }
 
-// Profile takes profiles of this program and of the server for the duration lasts, and writes them to the directory
-// dir. It returns when the files are complete.
+// Profile takes profiles of this program and of the server, and writes them to the directory dir. lasts is the duration
+// of the profiles. Profile returns when the files are complete.
 func (s *Server) Profile(ctx context.Context, dir string, lasts time.Duration) (err error) {
 	if s.Process == nil || s.Process.HTTP == "" {
 		return errors.New("only the embedded server can be profiled")
@@ -89,7 +89,7 @@ func fetch(ctx context.Context, url, path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// missedProfileTime is for how long ProfilePath profiles a path.
+// missedProfileTime is the duration of the profiles that ProfilePath takes.
 const missedProfileTime = 5 * time.Second
 
 // ProfilePath repeats a path's operation and profiles the target at the same time. It writes the profiles to dir.

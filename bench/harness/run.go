@@ -27,8 +27,8 @@ type Runner struct {
 	intervalEnd time.Time
 	// asked holds, for each measure, the keys under which the server's statistics list the calls of the path.
 	asked map[*report.Measure][]StatisticsKey
-	// intervals holds, for each measure whose operations all fell into one interval of the server's statistics, the
-	// end of that interval.
+	// intervals holds, for a measure, the end of the interval of the server's statistics into which all its operations
+	// fell. It has no entry for a measure whose operations fell into several intervals.
 	intervals map[*report.Measure]time.Time
 }
 
@@ -86,8 +86,8 @@ func Run(ctx context.Context, s bench.Settings, benchmarks ...Benchmark) (result
 	return r.Results, errors.Join(err, r.Results.Text(s.Out), files.Write(r.Results))
 }
 
-// OrInterrupted returns err. If the context was cancelled, which is then the cause of err, it returns the error
-// "interrupted" instead.
+// OrInterrupted returns the error "interrupted" if the context was cancelled, since this has then caused err. Otherwise
+// it returns err.
 func OrInterrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
@@ -171,8 +171,8 @@ func (r *Runner) roundLength(round int) float64 {
 	return 1 / float64(r.Rounds)
 }
 
-// clientsOf returns the numbers of clients with which an experiment runs, once for each. If every path sets a number
-// of its own, the experiment runs only once.
+// clientsOf returns a list of numbers of clients: the experiment runs once with each number. If every path sets a
+// number of its own, the list has only one element, so that the experiment runs only once.
 func (r *Runner) clientsOf(e Experiment) []int {
 	for _, p := range e.Paths {
 		if p.Clients == 0 {
@@ -283,7 +283,8 @@ func (r *Runner) runRound(ctx context.Context, p Path, measure int, l *LoadGener
 	return err
 }
 
-// runBeside starts the path's Beside function. The function ended stops it and waits until it returns.
+// runBeside starts the path's Beside function, if the path has one. The returned function stops the Beside function,
+// waits until it returns, and returns its error.
 func (p *Path) runBeside(ctx context.Context) (ended func() error) {
 	if p.Beside == nil {
 		return func() error { return nil }

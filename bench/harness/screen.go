@@ -93,7 +93,7 @@ func (s *Screen) Loaded(table string, done, of int) {
 	}
 }
 
-// experiment begins the picture of an experiment, whose paths have the given measures.
+// experiment begins the picture of an experiment. measures holds the measures of its paths.
 func (s *Screen) experiment(benchmark string, measures []*report.Measure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,8 +144,8 @@ func windowText(m *report.Measure, w report.Window) string {
 // shortestWindow is the duration of the shortest window that the method window shows.
 const shortestWindow = Tick / 5
 
-// soFar formats the current results of one path as a line. The last column is the ratio of its median latency to that
-// of the first path.
+// soFar formats the current results of one path as a line. The last column is the ratio of the path's median latency to
+// the median latency of the first path.
 func (s *Screen) soFar(m *report.Measure) string {
 	if m.Operations == 0 {
 		return fmt.Sprintf("%-28s %9s", m.Path, "-")
@@ -222,8 +222,8 @@ func Bar(share float64) string {
 	return "[" + strings.Repeat("#", full) + strings.Repeat(".", width-full) + "]"
 }
 
-// Status shows lines as the current status. On a terminal they replace the last status. On other outputs they are
-// printed below it.
+// Status shows lines as the current status. On a terminal, the lines replace those of the last status. On other
+// outputs, they are printed below those.
 func (s *Screen) Status(lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

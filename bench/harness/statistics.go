@@ -38,7 +38,7 @@ WHERE interval_end > @since ORDER BY interval_end, cpu_usage_score DESC, split_s
 // rows.
 const StatisticsMargin = 3 * time.Second
 
-// serverStatistics adds the server's own statistics to the report. The rows of a minute appear when the minute is
+// serverStatistics adds the server's own statistics to the report. The statistics of a minute appear when the minute is
 // over, so serverStatistics waits for them, but no longer than StatisticsWait. If a query fails, the report shows the
 // error, but the run succeeds, because all measurements are done.
 func (r *Runner) serverStatistics(ctx context.Context) {

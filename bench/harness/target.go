@@ -158,8 +158,8 @@ func (t *Target) CreateTables(ctx context.Context, ddl ...string) error {
 // https://cloud.google.com/spanner/quotas#split-point-limits.
 const MaxSplitsPerRequest = 100
 
-// AddSplitPoints adds split points to a table at the given keys. If the server does not implement this call, as
-// Google's emulator does not, note says so.
+// AddSplitPoints adds split points to a table at the given keys. note is a sentence for the report: how many split
+// points the table has, or that the server does not implement this call. Google's emulator does not.
 func (t *Target) AddSplitPoints(ctx context.Context, table string, keys []string) (note string, err error) {
 	for part := range slices.Chunk(keys, MaxSplitsPerRequest) {
 		r := &databasepb.AddSplitPointsRequest{Database: t.DatabaseName, Initiator: "crowfoot bench"}

@@ -78,8 +78,8 @@ func (f *file) line(number int, line string, words []string) error {
 	return nil
 }
 
-// onlyBehindComments, as one of the words, says that declarations are allowed only in comments, because a line of SQL
-// may begin with @.
+// onlyBehindComments is one of the words that openFile takes. It says that a parameter can be declared only in a
+// comment, because a line of SQL may itself begin with @.
 const onlyBehindComments = "--"
 
 func (f *file) declare(text string) error {

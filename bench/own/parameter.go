@@ -233,8 +233,8 @@ func timestampRule(text string) (rule, error) {
 // than point reads.
 const maxElements = 10_000
 
-// triesPerElement times the length of an array is how often a rule is drawn to find different elements. If the rule
-// has fewer different values, the array is shorter.
+// triesPerElement limits how often a rule is drawn to find the different elements of an array: this many times for each
+// element. If the rule has fewer different values, the array is shorter.
 const triesPerElement = 100
 
 func arrayRule(kind, text string) (rule, error) {

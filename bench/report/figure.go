@@ -23,7 +23,7 @@ type Figure struct {
 	// value was not published.
 	StudyLeft  float64 `json:"study_left,omitempty"`
 	StudyRight float64 `json:"study_right,omitempty"`
-	// Study is the ratio or difference of the two published values, computed as Ours is.
+	// Study is the ratio or difference of the two published values. It is computed in the same way as Ours.
 	Study *float64 `json:"study,omitempty"`
 	// Basis says how the study's values and ours were measured, if this was done in different ways.
 	Basis string `json:"basis,omitempty"`

@@ -18,8 +18,8 @@ type Grid struct {
 // footnotes are texts below a table.
 type footnotes []string
 
-// mark returns the number of the footnote with this text, to be shown in a cell that refers to it. If there is no such
-// footnote yet, mark adds it.
+// mark returns the number of the footnote with this text in the form "(1)", for a cell that refers to the footnote. It
+// adds the footnote if there is none with this text yet. For the text "", mark returns "".
 func (n *footnotes) mark(text string) string {
 	if text == "" {
 		return ""

@@ -23,7 +23,7 @@ var turnMetrics = []struct {
 	metric Metric
 }{{"CPU", ServerCPU}, {"p50", MedianLatency}}
 
-// multiple is a group of small charts: those of the paths of an experiment for one metric.
+// multiple is a group of small charts: one for each path of an experiment, all for the same metric.
 type multiple struct {
 	Title  string
 	Charts []Chart

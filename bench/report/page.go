@@ -91,8 +91,8 @@ func (r *Report) WritePage(w io.Writer) error {
 	return PageTemplate.Execute(w, p)
 }
 
-// tiles returns a tile for each figure that has a published value or a target. If no figure has, it returns tiles for
-// the pairs.
+// tiles returns a tile for each figure that has a published value, a target, or values of several turns. If there is no
+// such figure, it returns tiles for the pairs of paths.
 func (r *Report) tiles() (list []Tile) {
 	shown := map[string]bool{}
 	for _, f := range r.Figures {

@@ -120,8 +120,8 @@ func Ratio(a, b float64) *float64 {
 	return &q
 }
 
-// tail returns the latencies by which the report judges the slowest operations. They are the ones corrected for
-// coordinated omission, if there are such.
+// tail returns the latencies by which the report judges the slowest operations: the latencies that are corrected for
+// coordinated omission or, if there are none, the measured latencies.
 func (m *Measure) tail() Latency {
 	if m.Corrected != nil {
 		return *m.Corrected

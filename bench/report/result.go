@@ -19,8 +19,8 @@ const (
 // Summary is the text that a benchmark prints at its end, in lines of at most textWidth columns.
 type Summary struct{ lines []string }
 
-// Add appends the text head, and text behind it. It breaks text between words, and indents the further lines by the
-// width of head.
+// Add appends head, followed by text. It breaks text between words into lines, and indents all lines but the first by
+// the width of head.
 func (t *Summary) Add(head, text string) {
 	indent := strings.Repeat(" ", len([]rune(head)))
 	for i, line := range strings.Split(wrap(text, textWidth-len(indent)), "\n") {

@@ -6,8 +6,8 @@ import (
 )
 
 // Averages is a row of the server's statistics: the executions of one query or read in one interval. Latency, CPU and
-// LeaderRefreshDelay are in microseconds. A field is nil if the statistics table has no such column; tables of queries
-// and of reads have different columns.
+// LeaderRefreshDelay are in microseconds. A field is nil if the statistics table does not have its column. Tables of
+// queries have other columns than tables of reads.
 type Averages struct {
 	Table              string    `json:"table"` // table in SPANNER_SYS
 	End                time.Time `json:"interval_end"`

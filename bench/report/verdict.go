@@ -12,8 +12,8 @@ const (
 // ratio counts as not measured.
 const widestRatio = 10
 
-// Judge compares the interval of a figure with a target. If atLeast is set, the figure should be at least the target,
-// otherwise at most.
+// Judge returns the verdict on a figure with the spread s. If atLeast is set, the target is a minimum, otherwise a
+// maximum.
 func Judge(s *Spread, target float64, atLeast bool) string {
 	if !s.sure() {
 		return inNoise

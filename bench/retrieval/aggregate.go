@@ -25,8 +25,8 @@ const (
 	aggregateMethod = "ExecuteStreamingSql"
 )
 
-// aggregate returns an experiment with one aggregate query. It is computed inside databases, from a text file, and
-// from rows that a client reads. According to the study, the first is fast and the last is slow.
+// aggregate returns an experiment in which each path computes the same aggregate query: inside a database, from a text
+// file, or from rows that a client reads. According to the study, the first way is fast and the last is slow.
 func (b *retrieval) aggregate() harness.Experiment {
 	t := b.table
 	e := harness.Experiment{Name: aggregated, Title: fmt.Sprintf("count, sum and avg of %s by %s", t.summed, t.grouped), Untagged: true}

@@ -41,7 +41,7 @@ const (
 	textSeconds   = 42.
 )
 
-// publishedOf returns the line of the study whose counterpart in this run is ref; nil if there is none.
+// publishedOf returns the line of the study that this run repeats with the measure ref; nil if there is none.
 func publishedOf(list []publishedRetrieval, ref report.Ref) *publishedRetrieval {
 	for i := range list {
 		if list[i].ours == ref {
@@ -80,8 +80,8 @@ func (b *retrieval) publishedFigures() []report.Figure {
 	return list
 }
 
-// scaled returns the target for the speed of two streams divided by that of one. It is lower if the machine does not
-// have two cores each for server and client.
+// scaled returns a target: how many times as fast as one stream two streams should be. It is lower if the machine does
+// not have two cores each for server and client.
 func scaled() float64 {
 	if runtime.NumCPU() >= 4 {
 		return 1.5

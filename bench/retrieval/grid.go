@@ -41,12 +41,13 @@ func (b *retrieval) grid(r *report.Report) report.Grid {
 	return g
 }
 
-// speedCells returns the first cells of a line, up to the study's cells and those of CPU time.
+// speedCells returns the first seven cells of a line: from the column "way" to the column "/ 1 reader".
 func (b *retrieval) speedCells(way, codec, columnarCopy string, perSecond float64, besideText, besideOne *float64) []string {
 	return []string{way, codec, columnarCopy, report.CountText(perSecond), fmt.Sprintf("%.0f", perSecond*b.rowBytes/1e6), report.RatioText(besideText), report.RatioText(besideOne)}
 }
 
-// studyCells returns cells with the study's figures for the way that the measure repeats.
+// studyCells returns two cells with the study's figures for the measure's way of reading. The cells are "-" if the
+// study has no such figures.
 func (b *retrieval) studyCells(m *report.Measure) []string {
 	p := publishedOf(b.published, report.RefTo(m.Experiment, m.Path))
 	if p == nil {
@@ -55,8 +56,8 @@ func (b *retrieval) studyCells(m *report.Measure) []string {
 	return []string{report.CountText(p.perSecond()), report.RatioText(report.Ratio(p.perSecond(), publishedText(b.published)))}
 }
 
-// besideText returns the measure's rows per second divided by those of the text file in the same experiment. It
-// returns nil for the text file itself.
+// besideText returns the measure's rows per second divided by the rows per second of the text file in the same
+// experiment. It returns nil for the text file itself, and if the text file was not measured.
 func besideText(r *report.Report, m *report.Measure) *float64 {
 	for _, other := range r.MeasuresOf(m.Benchmark) {
 		if other.Group == m.Group && other != m && (other.Path == textTitle || other.Path == overText) {
@@ -66,7 +67,8 @@ func besideText(r *report.Report, m *report.Measure) *float64 {
 	return nil
 }
 
-// besideOne returns the rows per second of several readers divided by those of one reader of the same path.
+// besideOne returns the rows per second that several readers read on a path, divided by those of one reader on the same
+// path. It returns nil if m is not a measure of several readers, or if one reader was not measured.
 func besideOne(r *report.Report, m *report.Measure) *float64 {
 	for _, other := range r.MeasuresOf(m.Benchmark) {
 		if m.Parallel && other.Path == m.Path && other.Experiment == readers(1) {

@@ -66,8 +66,8 @@ func (b *retrieval) startJava(ctx context.Context, r *harness.Runner) (err error
 	return nil
 }
 
-// splTextCursor returns the SPL expression that reads the text file. The columns of the result have numbers instead of
-// names, and types.
+// splTextCursor returns the SPL expression that reads the text file. The expression gives a number and a type for each
+// column. The columns of the result have no names.
 func (b *retrieval) splTextCursor() string {
 	var columns []string
 	for i, t := range b.table.splTypes {

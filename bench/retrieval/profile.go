@@ -9,7 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// profileMissed profiles those paths of the target that did not reach the target of a figure, while it repeats them.
+// profileMissed repeats and profiles those paths on the measured server whose figures missed their targets. It does
+// nothing if the settings name no directory for profiles.
 func (b *retrieval) profileMissed(ctx context.Context, r *harness.Runner) error {
 	if b.Profile == "" {
 		return nil

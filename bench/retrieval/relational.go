@@ -76,7 +76,8 @@ func (b *retrieval) otherDatabases(ctx context.Context, r *harness.Runner) error
 	return nil
 }
 
-// ensure creates the table and fills it from the file, unless it already has the given number of rows.
+// ensure does nothing if the table already has the given number of rows. Otherwise it creates the table anew and fills
+// it from the file.
 func (d otherDatabase) ensure(ctx context.Context, t *retrievedTable, rows int64, file string) error {
 	name := relationalPrefix + t.name
 	var got int64

@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// fakeDatabase is a relational that, after fill, holds only the keys of a table.
+// fakeDatabase implements relational. After a call of fill, it holds only the keys of a table.
 type fakeDatabase struct {
 	relational
 	mu         sync.Mutex

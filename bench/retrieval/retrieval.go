@@ -118,7 +118,7 @@ func (b *retrieval) prepare(ctx context.Context, r *harness.Runner) ([]harness.E
 	return b.experiments, nil
 }
 
-// load creates the table and fills it, unless it already has as many rows as the settings ask for.
+// load creates the table if it does not exist. It fills the table if that has fewer rows than the settings ask for.
 func (b *retrieval) load(ctx context.Context, r *harness.Runner) error {
 	if err := r.Target.CreateTables(ctx, b.table.ddl); err != nil {
 		return err

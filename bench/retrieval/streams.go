@@ -114,7 +114,7 @@ func (r *streamRun) run(ctx context.Context) (err error) {
 	return errors.Join(err, clients.Wait())
 }
 
-// fill creates the table and fills it, unless it already has as many rows as the settings ask for.
+// fill creates the table if it does not exist. It fills the table if that has fewer rows than the settings ask for.
 func (r *streamRun) fill(ctx context.Context) error {
 	if err := r.target.CreateTables(ctx, r.table.ddl); err != nil {
 		return err

@@ -37,7 +37,7 @@ const (
 	lightClients = 4
 	// lightLimit is the highest p99 latency that small requests may have.
 	lightLimit = time.Second
-	// drainLimit is the longest time that heavy requests in progress may still take after For is over.
+	// drainLimit is the longest time that heavy requests in progress may still take after the time For is over.
 	drainLimit = 2 * time.Minute
 )
 
@@ -81,8 +81,8 @@ func Memory(ctx context.Context, s MemorySettings) error {
 		defer os.RemoveAll(dir)
 		s.Dir = dir
 	}
-	// The memory limit is set by the environment variable and not by a flag. So an older executable that knows neither
-	// starts, too, and can be shown to fail this test.
+	// The environment variable sets the memory limit, and not the flag --memory. An older executable may know neither of
+	// them. It then starts in spite of the variable, and the test can show that it fails.
 	if err := os.Setenv("CROWFOOT_MEMORY", s.Memory); err != nil {
 		return err
 	}

@@ -227,8 +227,8 @@ func (l *memoryLoad) run(ctx context.Context, s MemorySettings) {
 	group.Wait()
 }
 
-// small sends small requests of each kind in turn, such as an application would send at the same time as the heavy
-// ones.
+// small sends small requests of each kind in turn. An application would send such requests at the same time as the
+// heavy ones.
 func (l *memoryLoad) small(over, request context.Context, client int) {
 	for n := 0; over.Err() == nil; n++ {
 		id := strconv.Itoa((n*lightClients + client) % 1000)

@@ -82,7 +82,7 @@ type soak struct {
 	ended  []life
 }
 
-// life describes one process of the server, at the end of the process.
+// life holds what was measured during the life of one process of the server.
 type life struct {
 	end       string // "kill -9" or "SIGTERM"
 	recovered time.Duration
@@ -98,7 +98,7 @@ type state struct {
 	files       int // other open files
 }
 
-// start starts the server. A restarted server gets the addresses of the one before.
+// start starts the server. A server that is started again listens on the addresses of the previous one.
 func (k *soak) start(ctx context.Context) (err error) {
 	grpc, http := "127.0.0.1:0", "127.0.0.1:0"
 	if k.server != nil {

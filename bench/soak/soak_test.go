@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSoakGrowth checks that grown names the quantities (memory, goroutines, connections) of which the last life used
-// too much, compared with the lowest value of an earlier life. grown must ignore the first life.
+// TestSoakGrowth checks that grown names each quantity (memory, goroutines, connections) that has grown too much. It
+// compares the last life of the server with the lowest value of the earlier lives. It must ignore the first life.
 func TestSoakGrowth(t *testing.T) {
 	lived := func(memory int64, goroutines, connections int) life {
 		return life{last: state{memory: memory << 20, goroutines: goroutines, connections: connections}}

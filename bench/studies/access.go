@@ -15,9 +15,9 @@ import (
 // one key, a range, and scattered keys over several splits. Both also read by a secondary index; the study mentions
 // this workload but gives no figures for it.
 //
-// With Settings.Study the clients send calls at the study's rates and without tags. Each workload then runs in an
-// interval of the server's statistics of its own, and both ways are also compared at saturation. The table stays in
-// the database after the run.
+// With Settings.Study the clients send calls at the study's rates and without tags. Each workload of the study
+// then has an interval of the server's statistics to itself, and both ways are also compared at saturation. The table
+// stays in the database after the run.
 func Access() harness.Benchmark {
 	return harness.Benchmark{Name: "access", About: accessAbout, Check: bench.Settings.CheckAccess, Study: &studyOfReads, Prepare: prepareAccess, Figures: accessFigures, Published: publishedAverages}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// ColumnarWrites measures how much more a commit costs if its table has a columnar copy. The same commits go to a
-// table with a copy and, on a second server with the same rows, to a table without one. The server also updates the
-// copy between two turns; the CPU time of that counts for the later turn. The benchmark needs the embedded server.
+// ColumnarWrites measures how much more a commit costs if its table has a columnar copy. The same commits go to a table
+// with a copy and, on a second server with the same rows, to a table without one. The server also updates the copy
+// between two turns. The CPU time of this update counts for the later turn. The benchmark needs the embedded server.
 // Keys are random UUIDs, so that the commits change every part of the copy.
 func ColumnarWrites() harness.Benchmark {
 	c := new(columnarWrites)

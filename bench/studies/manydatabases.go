@@ -20,7 +20,7 @@ const (
 	manyInstances    = 10
 	manyPerInstance  = 100 // the limit of databases in one instance
 	tablesOfDatabase = 20
-	// lastCreations is the number of databases whose creation times are reported; they are the last ones created.
+	// lastCreations is the number of databases, the last ones created, whose creation times the run reports.
 	lastCreations = 50
 
 	targetCreation = 15 * time.Millisecond

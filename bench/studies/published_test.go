@@ -8,8 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// TestPublished checks that the published ratios follow from the operands that the report prints, and that these
-// operands are those of the studies.
+// TestPublished checks the published ratios. Each must follow from the two values that the report prints, and these
+// values must be those of the study.
 func TestPublished(t *testing.T) {
 	s := bench.Defaults()
 	figures := append(accessFigures(s), writesFigures(s)...)

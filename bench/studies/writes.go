@@ -21,7 +21,7 @@ import (
 // mutations sends a single Commit, as in the study. Another path uses the client's default, which adds a
 // BeginTransaction as protection against replay.
 //
-// Without Settings.Study there are further paths: batch DML, one statement with many rows, THEN RETURN, the mark
+// Without Settings.Study there are further paths: batch DML, one statement with many rows, THEN RETURN, the field
 // last_statement, and BatchWrite. Keys are random UUIDs in a table that already has rows. The table stays in the
 // database.
 func Writes() harness.Benchmark {

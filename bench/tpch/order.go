@@ -35,8 +35,8 @@ const (
 	maxLines    = 7
 )
 
-// Orders yields the rows at a scale factor whose numbers, counted from 1, are greater than after and at most until. It
-// reuses the yielded Order for the next row.
+// Orders yields rows of ORDERS at a scale factor. Rows are numbered from 1, and Orders yields those with numbers
+// greater than after and at most until. It reuses the yielded Order for the next row.
 func Orders(scale float64, after, until int64) iter.Seq[*Order] {
 	return func(yield func(*Order) bool) {
 		date, customer, priority := newStream(1066728069, 1, after), newStream(851767375, 1, after), newStream(591449447, 1, after)
@@ -63,8 +63,8 @@ func Orders(scale float64, after, until int64) iter.Seq[*Order] {
 // orderKey returns the key of order n. Of every 32 consecutive keys, the first 8 are used.
 func orderKey(n int64) int64 { return n>>3<<5 | n&7 }
 
-// withOrders returns a customer that has orders: key or, since every third customer has none, one near it. customers
-// is the number of customers.
+// withOrders returns the key of a customer that has orders. Every third customer has none. If key is the key of such a
+// customer, withOrders returns a key near it. customers is the number of customers.
 func withOrders(key, customers int64) int64 {
 	for step := int64(1); key%3 == 0; step = -step {
 		key = min(key+step, customers)

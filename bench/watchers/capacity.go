@@ -13,16 +13,17 @@ const (
 	// A probe is a short run, which lasts 1/probeShare of a full run but at least probePolls polls.
 	probeShare = 6
 	probePolls = 10
-	// leastProbe is the lowest rate of the first probe, in rows per second. Watchers on any machine hold it.
+	// leastProbe is the lowest rate at which the first probe may run, in rows per second. The watchers can keep up with it
+	// on any machine.
 	leastProbe = 500
-	// faster is the factor between the rates of two successive probes, until the watchers do not hold a rate. Then
-	// each of probeSteps further probes halves the interval between the highest rate held and the lowest rate not
-	// held.
+	// faster is the factor between the rates of two successive probes, as long as the watchers hold the rate. As soon as
+	// they do not, the search has the highest rate held and the lowest rate not held. It then halves the interval between
+	// these two rates probeSteps times.
 	faster     = 2
 	probeSteps = 3
-	// slower is the factor between the rates of two successive full runs. If the first full run held its rate, the
-	// next ones have higher rates until one is not held; otherwise they have lower rates until one is held.
-	// capacityRuns is the largest number of full runs.
+	// slower is the factor between the rates of two successive full runs. If the watchers held the rate of the first full
+	// run, the next runs have higher rates until one is not held. Otherwise the next runs have lower rates until one is
+	// held. capacityRuns is the largest number of full runs.
 	slower       = 0.93
 	capacityRuns = 8
 )
@@ -55,8 +56,8 @@ func (w *watchRun) capacity(ctx context.Context) error {
 }
 
 // searchRate searches for the highest rate that the watchers hold, beginning at the rate first. Short probes find it
-// roughly. Full runs then raise the rate until it is not held, or lower it until it is. found is false if capacityRuns
-// full runs did not achieve that.
+// roughly. If the watchers hold this rate in a full run, further full runs raise it until it is not held. Otherwise
+// they lower it until it is held. found is false if capacityRuns full runs were too few for that.
 func searchRate(first float64, try func(rate float64, full bool) (held bool, err error)) (found bool, err error) {
 	rate, held, missed := first, 0., 0.
 	for step := 0; step < probeSteps; {
@@ -97,7 +98,7 @@ func searchRate(first float64, try func(rate float64, full bool) (held bool, err
 	return false, nil
 }
 
-// tryRate runs an experiment at rate transactions per second for the duration lasts.
+// tryRate runs an experiment at rate transactions per second. lasts is the duration of the experiment.
 func (w *watchRun) tryRate(ctx context.Context, rate float64, lasts time.Duration) (*Result, error) {
 	e := w.experiment(w.Watching)
 	e.load.Transactions, e.lasts, e.published = rate, lasts, nil
@@ -131,8 +132,8 @@ type Cores struct {
 	Own    float64 `json:"this_program"` // which writes and watches
 }
 
-// since returns the average numbers of cores that were busy since before. It returns nil if the server's CPU time is
-// unknown.
+// since returns the average numbers of cores that were busy between the moments of before and b. It returns nil if the
+// server's CPU time is unknown.
 func (b busy) since(before busy) *Cores {
 	if !b.known || !before.known {
 		return nil
@@ -141,7 +142,7 @@ func (b busy) since(before busy) *Cores {
 	return &Cores{(b.server - before.server).Seconds() / lasted, (b.own - before.own).Seconds() / lasted}
 }
 
-// busyShare is the share of the machine's cores above which CPU counts as what limited the rate.
+// busyShare is the share of the machine's cores above which limitText says that busy cores limited the rate.
 const busyShare = 0.9
 
 // limitText says what limited the rate: writers that sent transactions late, slow watchers, or busy cores.

@@ -45,7 +45,7 @@ func (c *changes) add(due time.Duration, rows int) int64 {
 	return number
 }
 
-// commit marks rows changes, the first of which has this number, as committed.
+// commit marks changes as committed. number is the number of the first change, and rows is how many changes there are.
 func (c *changes) commit(number int64, rows int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +130,7 @@ func (d *deliveries) tails() (list []float64) {
 	return list
 }
 
-// standing describes how far a side has come at a moment.
+// standing holds the progress of one side, a set of watchers, at a moment.
 type standing struct {
 	transactions, committed, delivered int64
 	lag                                time.Duration // time since the oldest undelivered change was due

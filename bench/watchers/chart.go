@@ -22,8 +22,7 @@ type Bucket struct {
 // before.
 const firstBucket = time.Millisecond
 
-// bucketsOf divides latencies into buckets. It leaves out empty buckets before the first and after the last one with a
-// latency.
+// bucketsOf divides latencies into buckets. It leaves out the empty buckets at the beginning and at the end.
 func bucketsOf(h *hdrhistogram.Histogram) (list []Bucket) {
 	to := firstBucket.Microseconds()
 	for _, bar := range h.Distribution() {

@@ -59,8 +59,8 @@ func counted(name string, n int64) Figure {
 	return Figure{Name: name, Ours: float64(n), Spread: report.Exactly(float64(n))}
 }
 
-// mostHeld returns the result with the highest rate, in rows per second, that one watcher has held in the recommended
-// way; nil if there is none.
+// mostHeld considers the loads that one watcher has held in the recommended way of watching. It returns the result with
+// the highest rate of these, in rows per second; nil if there is none.
 func (r *Report) mostHeld() (best *Result) {
 	for _, m := range r.Results {
 		if m.Held && m.Watching.Watchers == 1 && m.Watching.recommended() && (best == nil || m.perSecond() > best.perSecond()) {
@@ -70,8 +70,8 @@ func (r *Report) mostHeld() (best *Result) {
 	return best
 }
 
-// bracket returns the interval in which the highest possible rate lies: from the highest rate that was held to the
-// lowest one that was not held.
+// bracket returns the interval in which the highest possible rate lies. It goes from the rate of best, the highest that
+// was held, to the lowest higher rate that was not held.
 func (r *Report) bracket(best *Result) *report.Spread {
 	s := report.Exactly(best.perSecond())
 	for _, m := range r.Results {
@@ -180,7 +180,8 @@ func (r *Result) targets(s Settings) (list []Figure) {
 // perSecond returns the number of rows that the load wrote per second.
 func (r *Result) perSecond() float64 { return float64(r.Changes) / r.Seconds }
 
-// compareWays returns figures that compare the polls of one way of watching with those of the recommended way.
+// compareWays returns figures that compare the polls of way with the polls of best, which watched in the recommended
+// way. It returns nil if way also watched in the recommended way, or if there are no statistics of the polls.
 func compareWays(way, best *Result) (list []Figure) {
 	a, b := way.Polls, best.Polls
 	if a == nil || b == nil || way.Watching.recommended() {

@@ -25,8 +25,8 @@ type Result struct {
 	Unwritten    int64   `json:"not_of_this_run,omitempty"` // changes that were delivered, but written by an earlier run or by another program
 
 	FromCommit report.Latency `json:"commit_to_callback_us"`
-	// Tail is the spread over parts of the load of the p99 latency from commit to callback, in seconds. It is nil if
-	// nothing was delivered.
+	// Tail says how much the p99 latency from commit to callback, in seconds, differs between the parts of the load. It is
+	// nil if nothing was delivered.
 	Tail    *report.Spread `json:"commit_to_callback_p99_seconds,omitempty"`
 	FromDue report.Latency `json:"due_to_callback_us"`
 	// Histogram shows the latencies from commit to callback.
@@ -59,8 +59,8 @@ type Result struct {
 	watched time.Duration
 }
 
-// CatchUp describes how the watchers worked off a backlog. It covers the time until the oldest undelivered change was
-// as recent as the poll interval allows.
+// CatchUp describes how the watchers delivered a backlog. It covers the time until they had caught up: they had
+// delivered the backlog, and the oldest undelivered change was as recent as the poll interval allows.
 type CatchUp struct {
 	Seconds float64 `json:"seconds"`
 	Changes int64   `json:"changes"` // changes delivered in that time, including those of the load
@@ -79,8 +79,8 @@ func (c CatchUp) PerSecond() float64 {
 	return float64(c.Changes) / c.Seconds
 }
 
-// unsentShare is the largest share of transactions that may be due during the load but never sent; those that are due
-// in the last moments of the load often are not.
+// unsentShare is the largest share of transactions that may be due during the load but never sent. Transactions that
+// are due in the last moments of the load are often not sent.
 const unsentShare = 0.01
 
 // fill copies the results of a side into r.

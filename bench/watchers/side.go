@@ -31,7 +31,7 @@ type side struct {
 	atEnd    standing  // at the end of the load
 }
 
-// sample records how far a side has come at a moment.
+// sample is the progress of a side at a moment.
 type sample struct {
 	at        time.Time
 	lag       time.Duration
@@ -53,7 +53,8 @@ func (w *watchRun) side(e watchExperiment, way Watching, n int, d *deliveries) *
 	return s
 }
 
-// start creates the watchers and runs them until ctx ends. They deliver the changes after the timestamp from.
+// start creates the watchers and runs them until ctx ends. A watcher without a checkpoint delivers the changes that
+// were committed after from.
 func (s *side) start(ctx context.Context, running *errgroup.Group, w *watchRun, from time.Time) error {
 	s.started = time.Now()
 	s.moved = s.started
@@ -96,7 +97,7 @@ func (s *side) divide() (parts [][]int64) {
 	return parts
 }
 
-// sources returns one source for each watcher. For a change stream, one watcher is enough.
+// sources returns one source for each watcher of the side. A side that reads a change stream has only one watcher.
 func (s *side) sources(w *watchRun) (list []watch.Source, err error) {
 	if s.Source == Stream {
 		return []watch.Source{&watch.Stream{Client: w.target.Client, Name: w.stream(), Include: []string{w.Table}}}, nil

@@ -36,8 +36,8 @@ func (p PollStatistics) Share(lasted time.Duration) float64 {
 	return p.CPU * float64(p.Polls) / lasted.Seconds()
 }
 
-// IndexRows returns how many index rows a poll read for each row that it returned. It subtracts the row of the table
-// that a poll also scans for each row. It returns 0 if no rows were returned.
+// IndexRows returns how many index rows a poll read for each row that it returned. For each returned row, a poll also
+// scans a row of the table, which does not count. IndexRows returns 0 if no rows were returned.
 func (p PollStatistics) IndexRows() float64 {
 	if p.Rows == 0 {
 		return 0
@@ -91,8 +91,8 @@ func (p *PollStatistics) overMinutes(of func(PollMinute) float64) *report.Spread
 	return report.SpreadOf(values)
 }
 
-// askPolls adds the server's statistics of the polls to the results. The row of a minute appears only after that
-// minute, so askPolls waits for it if StatisticsWait permits.
+// askPolls adds the server's statistics of the polls to the results. The statistics of a minute appear only after that
+// minute, so askPolls waits for them if StatisticsWait permits.
 func (w *watchRun) askPolls(ctx context.Context) error {
 	if _, err := w.polls(ctx, ""); err != nil {
 		w.fact("the server has no statistics of queries: %s", report.OneLine(err))

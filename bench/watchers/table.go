@@ -105,9 +105,8 @@ func (s *singers) name() string {
 	return base64.StdEncoding.EncodeToString(b[:n])
 }
 
-// makeWatchTable creates the table and its index if they do not exist, and fills the table up to the wanted number of
-// rows. It returns the number of rows in the table. The changes that wrote these rows have the numbers below this
-// number.
+// makeWatchTable creates the table and its index if they do not exist, and fills the table if it has too few rows. It
+// returns the number of rows in the table. The changes that wrote these rows have lower numbers than this.
 func (w *watchRun) makeWatchTable(ctx context.Context) (rows int64, err error) {
 	if w.Drop {
 		if err := w.dropTable(ctx); err != nil {
@@ -168,8 +167,8 @@ func (w *watchRun) makeWatchStream(ctx context.Context) error {
 	return makeStream(ctx, w.target, w.stream(), w.Table)
 }
 
-// pruneTable sets the timestamps of the existing rows to NULL, which removes these rows from the index, as if they had
-// always been pruned.
+// pruneTable sets the timestamps of the existing rows to NULL, as if these rows had always been pruned. This removes
+// them from the index.
 func (w *watchRun) pruneTable(ctx context.Context) error {
 	w.screen.Note("pruning " + w.Table)
 	statement := spanner.NewStatement("UPDATE `" + w.Table + "` SET " + timestampColumn + " = NULL WHERE " + timestampColumn + " IS NOT NULL")

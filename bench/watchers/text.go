@@ -75,7 +75,7 @@ func (r *Result) setting() []string {
 		r.Watching.PollInterval.String(), fmt.Sprint(r.Watching.Limit)}
 }
 
-// settingHead returns the titles of the columns of setting, followed by the titles more.
+// settingHead returns the titles of the columns that the method setting fills, followed by the titles in more.
 func settingHead(more ...string) []string {
 	return append([]string{"load", "setting", "-w", "-m", "-n", "-p", "-l"}, more...)
 }
@@ -139,8 +139,8 @@ func (r *Report) pollGrid() report.Grid {
 	return g
 }
 
-// forgiven returns a note if polls without a hint or a shard provider are fast here, which they would not be on Cloud
-// Spanner; otherwise "".
+// forgiven returns a note if some watchers polled without a table hint or a shard provider. The note says that such
+// polls are fast here, but not on Cloud Spanner. If no watchers did, forgiven returns "".
 func (r *Report) forgiven() string {
 	for _, m := range r.Results {
 		if m.Watching.NoHint || m.Watching.NoShards {

@@ -80,8 +80,8 @@ func (w *writer) send(ctx context.Context, list []*spanner.Mutation, number int6
 	return nil
 }
 
-// backlog writes n changes, as fast as it can, before the load begins. Each transaction has batch changes. The
-// watchers must catch up with this backlog.
+// backlog writes n changes, as fast as it can, before the load begins. batch is the number of changes in a transaction.
+// The watchers must catch up with this backlog.
 func (w *writer) backlog(ctx context.Context, n, batch int, s *harness.Screen) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(w.Updaters)

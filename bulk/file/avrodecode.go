@@ -149,7 +149,7 @@ func avroKind(n *avro.SchemaNode) (kind *spannerpb.Type, nullable bool, err erro
 	return arrowtype.Scalar(code), false, nil
 }
 
-// notNull returns the second type of a union of null and one other type. null is the index of the type null in the
+// notNull returns the other type of a union of null and one other type. null is the index of the type null in the
 // union. Any other union is an error.
 func notNull(n *avro.SchemaNode) (inner *avro.SchemaNode, null int64, err error) {
 	if len(n.Branches) == 2 {
@@ -224,8 +224,8 @@ func avroDecoder(n *avro.SchemaNode, a *arrowtype.Appender, kind *spannerpb.Type
 	return avroTextDecoder(n, a, kind)
 }
 
-// avroTextDecoder returns a decoder for values whose property sqlType names another type than avroKind returns. In
-// Spanner's exports, these values are strings, or integers for timestamps.
+// avroTextDecoder returns a decoder for a field whose property sqlType names another type than avroKind returns. In
+// Spanner's exports, the values of such a field are strings, or integers for timestamps.
 func avroTextDecoder(n *avro.SchemaNode, a *arrowtype.Appender, kind *spannerpb.Type) (func(b *avroBytes) error, error) {
 	switch {
 	case n.Type == "string":

@@ -11,7 +11,7 @@ import (
 type Writer interface {
 	// Write appends the rows of a batch. It does not keep a reference to the batch.
 	Write(batch arrow.RecordBatch) error
-	// Close writes the remaining data. Only if it returns nil, the file is complete.
+	// Close writes the remaining data. The file is complete only if Close returns nil.
 	Close() error
 }
 

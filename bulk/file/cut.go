@@ -45,8 +45,8 @@ type cutter struct {
 	quotes  quotes
 }
 
-// next returns the offset of the first row that begins at or after offset. The cutter must be at the start of a row
-// before.
+// next returns the offset of the first row that begins at or after offset, or the end of the rows if there is none.
+// Before the call, the cutter must be at the start of a row.
 func (c *cutter) next(ctx context.Context, offset int64) (int64, error) {
 	if c.at >= offset {
 		return c.at, nil // the row of the last cut extends beyond the offset

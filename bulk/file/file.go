@@ -61,8 +61,8 @@ type Options struct {
 	// their metadata. A file's columns are matched by name, or by order if the file has no names. Without a Schema,
 	// types are inferred from the first rows.
 	Schema *arrow.Schema
-	// Columns replaces the names of the files' columns, in order; "-" leaves a column out. The members of JSON lines
-	// have no order, so there it lists the members to read; others are ignored.
+	// Columns replaces the names of the files' columns, in order; "-" leaves a column out. The members of JSON lines have
+	// no order. For JSON lines, Columns therefore lists the members to read, and other members are ignored.
 	Columns []string
 	// Reject is called for each malformed row of text, by several readers concurrently. If it returns nil, the row is
 	// left out. If it returns an error, or if Reject is nil, the reader ends with an error.

@@ -102,14 +102,14 @@ func (o Options) begin(name string) (f textFile, s syntax, err error) {
 	return f, s, err
 }
 
-// findEffort is the maximum number of bytes that Find compares for each byte of the file; a small file counts as 64
-// MiB. Without this limit, Find would take very long for a file of equal lines. Each comparison counts with cutBuffer
-// bytes more than it compares.
+// findEffort limits the work of Find: it is the maximum number of bytes that Find compares for each byte of the file. A
+// file of less than 64 MiB counts as 64 MiB. Without this limit, Find would take very long for a file of equal lines.
+// Each comparison also counts as cutBuffer bytes, in addition to the bytes compared.
 const findEffort = 4
 
-// Find finds extents of a text file by their fingerprints. extents[i] has the fingerprint prints[i], or is empty if
-// its rows are not in the file. Each extent is found at most once, wherever it now is, and only if it consists of
-// whole rows.
+// Find finds extents of a text file by their fingerprints, wherever they now are in the file. extents[i] has the
+// fingerprint prints[i], or is empty if its rows are not in the file. Find finds each extent at most once, and only if
+// it consists of whole rows.
 func (o Options) Find(name string, prints []Fingerprint) (extents []bulk.Extent, err error) {
 	extents = make([]bulk.Extent, len(prints))
 	byFirst := map[uint32][]int{}

@@ -2,13 +2,13 @@ package file
 
 import "github.com/apache/arrow-go/v18/arrow"
 
-// goodRows splits a batch into runs of consecutive good rows, which leaves out the bad rows.
+// goodRows cuts the bad rows out of a batch. The rest of the batch consists of slices of consecutive good rows.
 type goodRows struct {
 	batch arrow.RecordBatch
 	rows  int
 	bad   []int
 	from  int // the first row that was not yet returned
-	first int // the first row of the last returned run
+	first int // the first row of the slice that was returned last
 }
 
 func (g *goodRows) set(batch arrow.RecordBatch, rows int, bad []int) {
@@ -22,7 +22,7 @@ func (g *goodRows) release() {
 	}
 }
 
-// next returns the next run of good rows, or nil after the last.
+// next returns the next slice of consecutive good rows, or nil after the last one.
 func (g *goodRows) next() arrow.RecordBatch {
 	for g.batch != nil {
 		end := g.rows

@@ -16,9 +16,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// A file of JSON lines has one object per line. A member that is missing or null is NULL; only in a JSON column, null
-// is the JSON value null. INT64 and floats are numbers. NaN, infinities, NUMERIC, and all other scalars except BOOL
-// are strings. The reader also accepts numbers in strings. BYTES are base64. The value of a JSON column is written
+// A file of JSON lines has one object per line. A member that is missing or null is NULL. In a JSON column, however,
+// null is the JSON value null. INT64 and floats are numbers. NaN, infinities, NUMERIC, and all other scalars except
+// BOOL are strings. The reader also accepts numbers in strings. BYTES are base64. The value of a JSON column is written
 // unchanged; in ARRAY<JSON> it is a string that holds JSON.
 
 func openJSONLines(names []string, o Options) (bulk.Source, error) {

@@ -69,7 +69,8 @@ func (l *lineReader) extend(delimiter byte) ([]byte, error) {
 	}
 }
 
-// to ends the current row at the first line end at or after the index from of the buffer, and returns the row.
+// to returns the current row without its line end. The row ends at the first line end whose index in the buffer is at
+// least from, or else at the end of the range. If the range has no bytes from that index on, to returns io.EOF.
 func (l *lineReader) to(from int) ([]byte, error) {
 	for {
 		if n := bytes.IndexByte(l.buffer[from:], '\n'); n >= 0 {

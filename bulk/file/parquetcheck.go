@@ -29,8 +29,8 @@ const (
 	// longestFixed is the largest number of bytes in a value of fixed length. This needs a limit because the library
 	// allocates memory for a whole batch of such values.
 	longestFixed = 64 << 10
-	// mostPageBytes is the largest total size in bytes of the pages that are in memory at once, which are a page and a
-	// dictionary of each column.
+	// mostPageBytes is the largest total size in bytes of the pages that are in memory at once: a page and a dictionary of
+	// each column.
 	mostPageBytes = 2 << 30
 	// mostBlockValues is the largest number of values in a block of deltas. Writers make blocks of 128 to 1,024
 	// values.
@@ -160,8 +160,8 @@ type columnChunk struct {
 	header []byte // the last header that was read
 }
 
-// check checks the pages of the column that the library will read. It returns how many bytes of memory the dictionary
-// and the largest page take together.
+// check checks those pages of the column that the library will read. size is the size of the file in bytes. check
+// returns how many bytes of memory the dictionary and the largest page take together.
 func (c *columnChunk) check(size int64) (int64, error) {
 	at := c.of.DataPageOffset()
 	if d := c.of.DictionaryPageOffset(); c.of.HasDictionaryPage() && d > 0 && d < at {
@@ -371,7 +371,8 @@ func (c *columnChunk) valuesOf(p *page) ([]byte, error) {
 	return c.behindLevels(b, p, p.definitions, c.column.MaxDefinitionLevel())
 }
 
-// behindLevels returns the bytes that follow the levels in a page of version 1.
+// behindLevels returns the bytes of a page of version 1 that follow its repetition levels or its definition levels.
+// most is the largest possible level. If it is 0, the page does not contain these levels.
 func (c *columnChunk) behindLevels(b []byte, p *page, encoding int64, most int16) ([]byte, error) {
 	if most == 0 {
 		return b, nil
@@ -460,7 +461,8 @@ func eachDifference(b []byte, most int64, f func(int64) error) ([]byte, error) {
 	return d.b, nil
 }
 
-// packedBits decodes a number that takes width bits of b, from bit at on. The lowest bit of the number comes first.
+// packedBits decodes a number that is packed into b. at is the index of the number's first bit, which is its lowest
+// one, and width is how many bits it has.
 func packedBits(b []byte, at uint64, width byte) (v uint64) {
 	for n := uint64(0); n < uint64(width); {
 		shift := (at + n) % 8

@@ -19,8 +19,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// TestParquetEncodings checks that files in every encoding, compression and version of pages can be read, such as
-// other programs write them. Our own checks must refuse none of them.
+// TestParquetEncodings checks that files in every encoding, compression and page version that other programs write can
+// be read. Our own checks must refuse none of them.
 func TestParquetEncodings(t *testing.T) {
 	const rows = 3000
 	list := arrow.ListOf(arrow.BinaryTypes.String)

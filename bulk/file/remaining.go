@@ -46,7 +46,8 @@ func (s remainingSegment) Open(ctx context.Context) (bulk.Reader, error) {
 	return &remainingReader{Reader: r, skip: s.extent.From - s.whole.From, left: s.extent.To - s.extent.From}, nil
 }
 
-// remainingReader skips the first skip rows of a segment, returns the next left rows and then ends.
+// remainingReader reads a range of a segment's rows. skip is the number of rows that it still has to skip, and left is
+// the number of rows that it returns after them.
 type remainingReader struct {
 	bulk.Reader
 	skip, left int64

@@ -45,8 +45,8 @@ func (r *splitter) split(s syntax, row []byte) error {
 	}
 }
 
-// splitRow splits the row that begins with line, the last line of lines. If quotes are open, it reads further lines.
-// Even a malformed row ends where its quotes are closed.
+// splitRow splits the row that begins with line. line is what lines has read last. If a quote is open at the end of
+// line, splitRow reads further lines. Even a malformed row ends where its quotes are closed.
 func (r *splitter) splitRow(s syntax, lines *lineReader, line []byte) error {
 	err := r.split(s, line)
 	if err == nil || !s.quotes {
@@ -102,8 +102,7 @@ func (r *splitter) quoted(text []byte) (f field, used int, err error) {
 	}
 }
 
-// unescape replaces \n, \t and \r by the characters that they stand for, and a \ before any other character by that
-// character.
+// unescape replaces \n, \t and \r by the characters that they stand for. Before any other character, it removes the \.
 func (r *splitter) unescape(value []byte) []byte {
 	start := len(r.scratch)
 	for i := 0; i < len(value); i++ {

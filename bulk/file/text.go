@@ -142,7 +142,8 @@ func openTextFile(name string, hasHeader bool, s syntax) (f textFile, header []s
 	return f, header, nil
 }
 
-// choose finds for each column of the files the field of the schema.
+// choose finds the field of the schema wanted for each column of the files, by name. These fields become the schema of
+// the source. choose returns an error for a column that wanted does not have.
 func (t *text) choose(wanted *arrow.Schema) error {
 	if t.names == nil {
 		for _, f := range wanted.Fields() {

@@ -31,7 +31,7 @@ type textReader struct {
 	failed error
 }
 
-// textColumn is a column of a text file. The zero textColumn stands for a column that is left out.
+// textColumn is a column of a text file. The zero textColumn is a column that the import leaves out.
 type textColumn struct {
 	*arrowtype.Appender
 	name     string
@@ -96,8 +96,8 @@ func (r *textReader) Next() (arrow.RecordBatch, error) {
 	}
 }
 
-// fill parses rows into the next batch. If it meets an error or the end of the segment, it first returns the rows
-// before.
+// fill parses rows into the next batch. If it meets an error or the end of the segment, it ends the batch before that
+// point, and returns the error or io.EOF.
 func (r *textReader) fill() error {
 	r.reserve(len(r.from))
 	r.from = make([]int64, 0, bulk.BatchRows+1) // not reused: Places keeps it
@@ -133,8 +133,8 @@ func (r *textReader) fill() error {
 	return err
 }
 
-// reserve allocates memory for a batch that is as large as the last one, so that columns do not have to be moved while
-// they grow.
+// reserve allocates memory for a batch that is as large as the last one. So the memory of the columns does not have to
+// be moved while they grow.
 func (r *textReader) reserve(rows int) {
 	for i, b := range r.builder.Fields() {
 		b.Reserve(rows)

@@ -44,7 +44,7 @@ func (t *thrift) fail(err error) {
 	}
 }
 
-// next returns the next n bytes, or nil.
+// next returns the next n bytes, or nil if fewer bytes remain.
 func (t *thrift) next(n uint64) []byte {
 	if n > uint64(len(t.b)) {
 		t.fail(io.ErrUnexpectedEOF)
@@ -97,7 +97,7 @@ func (t *thrift) list() (n int, kind byte) {
 }
 
 // thriftLayout describes, by field id, those fields of a struct that are lists or that contain lists. Arrow's library
-// reads a list's elements without checking the type that the list claims for them. So our check demands the type that
+// reads a list's elements without checking the element type in the list's header. So our check demands the type that
 // the library reads.
 type thriftLayout map[int64]thriftField
 
@@ -106,8 +106,8 @@ type thriftField struct {
 	within   thriftLayout // the layout of the struct, or of the structs in the list
 }
 
-// fields reads a struct and calls read for each field. read must either read the field's value and return true, or
-// return false; then fields skips the value.
+// fields reads a struct and calls read for each field. If read returns true, it has read the field's value. If read
+// returns false, it has read nothing, and fields skips the value.
 func (t *thrift) fields(depth int, layout thriftLayout, read func(id int64, kind byte) bool) {
 	if t.structs--; t.structs < 0 || depth > thriftDepth {
 		t.fail(errors.New("it has more structs than a file has, or deeper ones"))
@@ -130,13 +130,14 @@ func (t *thrift) fields(depth int, layout thriftLayout, read func(id int64, kind
 	}
 }
 
-// int32s reads a struct. It stores the value of each field whose id is a key of to in the variable to which to points.
+// int32s reads a struct. The keys of the map are ids of fields. int32s stores the value of each of these fields in the
+// variable to which the map's value points.
 func (t *thrift) int32s(depth int, to map[int64]*int64) {
 	t.fields(depth, nil, func(id int64, kind byte) bool { return t.int32(kind, to[id]) })
 }
 
-// int32 reads the value of a field into to, if to is not nil and the value is a 32-bit integer. It reports whether it
-// did.
+// int32 reads the value of a field into the variable to which the parameter to points. If the parameter is nil, or if
+// the field has another type than a 32-bit integer, it reads nothing and returns false.
 func (t *thrift) int32(kind byte, to *int64) bool {
 	if to == nil || kind != thriftInt32 {
 		return false

@@ -20,8 +20,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
-// dialFlight connects to the server that clienttest.Connect has started. If upload is not nil, it wraps each stream in which the
-// client sends rows.
+// dialFlight connects to the server that clienttest.Connect has started. If upload is not nil, dialFlight calls it to
+// wrap each stream in which the client sends rows.
 func dialFlight(t *testing.T, upload func(grpc.ClientStream) grpc.ClientStream) grpc.ClientConnInterface {
 	t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+os.Getenv("SPANNER_EMULATOR_HOST"), grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -52,8 +52,8 @@ func contents(t *testing.T, client *spanner.Client, table string) (rows []string
 	return rows
 }
 
-// everyRow has rows with values at the limits of every type, and rows with NULLs. The key of the last row occurs
-// twice, with different values.
+// everyRow has rows with values at the limits of every type, and rows with NULLs. The last two rows have the same key
+// and different values.
 const everyRow = `{"K":1,"B":true,"I":-9223372036854775808,"F":-0.0,"G":3.4028235e38,"N":"-99999999999999999999999999999.999999999","S":"é\u0000","Y":"AP8=","D":"0001-01-01","T":"0001-01-01T00:00:00Z","J":{"b":1.0,"a":[1,null]},"U":"4192bff0-e1e0-43ce-a4db-912808c32493","A":["x",null],"L":[1,-1]}
 {"K":2,"B":false,"I":9223372036854775807,"F":"NaN","G":"-Infinity","N":"0.000000001","S":"","Y":"","D":"9999-12-31","T":"9999-12-31T23:59:59.999999999Z","J":null,"A":[],"L":[]}
 {"K":3}

@@ -41,7 +41,7 @@ type place struct {
 
 func (r *rows) len() int { return len(r.ends) }
 
-// slice returns the rows with the indexes from to end-1.
+// slice returns the rows with the indexes [from, end).
 func (r *rows) slice(from, end int) *rows {
 	s := &rows{places: r.places[from:end], mayBeIn: r.mayBeIn}
 	begin := 0
@@ -64,8 +64,8 @@ type committer struct {
 	reject  func(bulk.BadRow) error
 }
 
-// mutations returns mutations that write the rows. With the mode Insert, the last mutation has only one row: when the
-// client begins the transaction, it sends one mutation a second time, and it chooses the last one for that.
+// mutations returns mutations that write the rows. With the mode Insert, the last mutation has only one row, because
+// the client sends the last mutation a second time when it begins the transaction.
 func (c *committer) mutations(r *rows) (list []*spanner.Mutation, err error) {
 	parts := []*rows{r}
 	if n := r.len(); c.mode == Insert && n > 1 {

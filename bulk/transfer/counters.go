@@ -15,9 +15,9 @@ import (
 // counter value was already given out. Source: SEQUENCE_COUNTER_BUFFER of Google's Dataflow template.
 const counterMargin = 1000
 
-// define sets the DDL of an export of tables. It is the DDL of the database, but sequences and identity columns that
-// were used start after the values that they have given out. define reads the counters after the snapshot was taken,
-// so that they are beyond all keys in the snapshot.
+// define changes the DDL of an export of tables: sequences and identity columns that were used start after the values
+// that they have returned. define reads their counters after the snapshot was taken, so that the counters are beyond
+// all keys in the snapshot.
 func (e *exporter) define(ctx context.Context) (err error) {
 	if e.Query != "" {
 		return nil

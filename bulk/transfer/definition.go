@@ -11,9 +11,9 @@ import (
 	"github.com/cloudspannerecosystem/memefish/token"
 )
 
-// parseDDL parses a statement. Before memefish can parse them, two kinds of statements need a change to the text,
-// which keeps the positions of everything else. CREATE SEQUENCE without OPTIONS gets options, which are removed from
-// the result. In CREATE CHANGE STREAM, the names of tables in named schemas are replaced by simple names.
+// parseDDL parses a statement. It changes the text of two kinds of statements before memefish can parse them. All other
+// parts keep their positions. CREATE SEQUENCE without OPTIONS gets options, which parseDDL removes from the result. In
+// CREATE CHANGE STREAM, simple names replace the names of tables in named schemas.
 func parseDDL(text string) (ast.DDL, error) {
 	statement, err := memefish.ParseDDL("", text)
 	switch {
@@ -70,8 +70,8 @@ func apply(text string, edits []edit) string {
 	return text
 }
 
-// withoutForeignKeys removes the foreign keys from a CREATE TABLE statement. later holds the ALTER TABLE statements
-// that add them.
+// withoutForeignKeys removes the foreign keys from a CREATE TABLE statement. The result later holds the ALTER TABLE
+// statements that add these foreign keys.
 func withoutForeignKeys(text string) (table string, later []string) {
 	statement, err := parseDDL(text)
 	s, ok := statement.(*ast.CreateTable)
@@ -189,8 +189,8 @@ func tablesOf(ddl []string) map[string]bool {
 	return tables
 }
 
-// relations returns the parents of tables with INTERLEAVE IN PARENT, and for each table those to which its foreign
-// keys refer. All names are in lower case.
+// relations returns two maps. parents gives the parent of each table with INTERLEAVE IN PARENT. references gives the
+// tables to which the foreign keys of a table refer. All names are in lower case.
 func relations(ddl []string) (parents map[string]string, references map[string][]string) {
 	parents, references = map[string]string{}, map[string][]string{}
 	refer := func(table *ast.Path, c *ast.TableConstraint) {
@@ -234,8 +234,8 @@ func foreignKeyOf(text string) (from, to string) {
 	return "", ""
 }
 
-// kinds lists the prefixes of the names that madeBy returns, with the words that users see for one and for many
-// objects of the kind.
+// kinds lists the prefixes of the names that madeBy returns. For each prefix it has the words that users see: one for a
+// single object of the kind, and one for several.
 var kinds = []struct{ kind, one, many string }{
 	{"schema ", "schema", "schemas"}, {"proto bundle", "proto bundle", "proto bundles"}, {"locality group ", "locality group", "locality groups"},
 	{"placement ", "placement", "placements"}, {"sequence ", "sequence", "sequences"}, {"function ", "function", "functions"}, {"table ", "table", "tables"},
@@ -268,8 +268,9 @@ func Made(statements []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// Missing returns those of the statements that define objects which a database does not have, and those that may be
-// run a second time. The statements in there define the database.
+// Missing returns the statements that an import still has to run in a database: those that define objects that the
+// database does not have, and those that may be run a second time. The parameter there holds the statements that define
+// the database.
 func Missing(statements, there []string) (missing []string) {
 	defined := map[string]bool{}
 	for _, text := range there {

@@ -30,9 +30,9 @@ type Folder struct {
 	// Tables are ordered so that their rows can be written in this order. Each table comes after its parent, and after the tables to which its
 	// foreign keys refer, unless the foreign keys form a cycle.
 	Tables []FolderTable
-	// Before holds the statements to run before rows are written; the last of them create the tables. After holds the
-	// statements to run afterwards: for foreign keys, indexes and change streams, which cost less once the rows are
-	// there, and for views and roles.
+	// Before holds the statements to run before rows are written. They create the tables and what the tables need.
+	// After holds the statements to run when the rows are written: for foreign keys, indexes and change streams, which
+	// then cost less, and for views and roles.
 	Before, After []string
 	// ProtoDescriptors holds the descriptors of the proto bundle that Before creates.
 	ProtoDescriptors []byte
@@ -255,8 +255,8 @@ func (f *Folder) within(statements []string) (list []string) {
 }
 
 // order puts each table after its parent and, as far as parents allow it, after the tables to which its foreign keys
-// refer. Foreign keys may form a cycle. So order does not follow a foreign key to a table that is just being placed,
-// or that has an ancestor which is.
+// refer. Foreign keys may form a cycle. So order does not follow a foreign key to a table that it is just placing, nor
+// to a descendant of such a table.
 func (f *Folder) order(ddl []string) {
 	parents, references := relations(ddl)
 	tables := map[string]FolderTable{}

@@ -149,9 +149,9 @@ func TestFolderChecksTypes(t *testing.T) {
 	}
 }
 
-// TestFolderOrder checks the order of tables: each comes after its parent, even if foreign keys form cycles, and
-// otherwise after the tables to which its foreign keys refer. For a folder with only some of a database's tables,
-// statements about the other tables must be left out.
+// TestFolderOrder checks the order of tables. Each table must come after its parent, even if foreign keys form cycles.
+// If parents allow it, the table must also come after the tables to which its foreign keys refer. For a folder with
+// only some of a database's tables, statements about the other tables must be left out.
 func TestFolderOrder(t *testing.T) {
 	ddl := []string{
 		"CREATE TABLE A (K INT64, B INT64, FOREIGN KEY (B) REFERENCES B (K)) PRIMARY KEY (K)",

@@ -40,8 +40,8 @@ type ImportOptions struct {
 	State    *ImportState
 	Progress *Progress // counts the work done; may be nil
 	// Flight, if not nil, is a connection to the same server. If the server is Crowfoot and takes the source's columns
-	// unconverted, rows are written over Arrow Flight SQL, which needs a fraction of the CPU time. If the server
-	// refuses a commit, the rows of this commit are written through the client.
+	// without a conversion, rows are written over Arrow Flight SQL, which needs a fraction of the CPU time. If the
+	// server refuses a commit, the rows of this commit are written through the client.
 	Flight grpc.ClientConnInterface
 }
 
@@ -101,8 +101,8 @@ func Import(ctx context.Context, o ImportOptions) (result ImportResult, err erro
 	return result, err
 }
 
-// checkKey returns an error if the database generates a part of the key. When rows are sent again, they could then not
-// be matched with those that are already in the table.
+// checkKey returns an error if the database generates a part of the key. An import into this table cannot send rows
+// again, because it cannot find the rows in the table that it sent before.
 func (o *ImportOptions) checkKey(columns []bulk.ColumnInfo) error {
 	for _, name := range o.Table.Key {
 		if !slices.ContainsFunc(columns, func(c bulk.ColumnInfo) bool { return strings.EqualFold(c.Name, name) }) {

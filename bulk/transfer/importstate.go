@@ -404,7 +404,8 @@ func (s *ImportState) noteDone(e bulk.Extent, rows int64, bad bool) error {
 	if err != nil {
 		return err
 	}
-	// The fingerprint is that of the rows that were sent, unless the file was changed in between.
+	// If the file was changed after its rows were read, the fingerprint may be that of other rows than the sent ones.
+	// Then it is left out.
 	if now, err := file.VersionOf(e.File); err == nil && now == *f.Version && fingerprint.Sum != "" {
 		line.Fingerprint = &fingerprint
 	}

@@ -18,8 +18,8 @@ import (
 type journal struct {
 	name string
 	file *os.File
-	// before makes the work durable that the lines report as done. It is called before the lines are written. It is
-	// nil if the work is already durable.
+	// before is a function that makes the work durable that the pending lines report as done. flush calls it before it
+	// writes the lines. It is nil if the work is already durable.
 	before func() error
 
 	writing sync.Mutex // held while lines are written to disk
@@ -28,7 +28,7 @@ type journal struct {
 	err     error  // the first error of a write
 }
 
-// flushInterval is how long a line may wait before it is written, so that several lines are synced together.
+// flushInterval is how long a line stays in memory before it is written, so that several lines are synced together.
 const flushInterval = 200 * time.Millisecond
 
 // openJournal opens or creates a state file, and returns its complete lines. It returns an error if another process has the file open.
@@ -46,7 +46,7 @@ func openJournal(name string) (*journal, []byte, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		// The process that held the lock has removed the file meanwhile.
+		// In the meantime, the process that held the lock has removed the file. So it is opened again.
 	}
 }
 

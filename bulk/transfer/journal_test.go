@@ -10,8 +10,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// TestDurable checks that a line is written only after the work that it reports is durable, that append returns only
-// after a sync, and that an error of either ends the import. The test uses a pipe, which cannot be synced.
+// TestDurable checks that a line is written only after the work that it reports is durable, and that append returns
+// only after a sync. If the sync or the work fails, later calls must return the error. The test uses a pipe, which
+// cannot be synced.
 func TestDurable(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -37,7 +37,7 @@ type Manifest struct {
 	Query     string          `json:"query,omitempty"` // the exported query; "" if tables were exported
 	Tables    []ManifestTable `json:"tables"`
 	DDL       []string        `json:"ddl,omitempty"` // DDL of the whole database, in which sequences start after the values that they have given out
-	// ProtoDescriptors holds the descriptors of the proto bundle in DDL.
+	// ProtoDescriptors holds the descriptors of the proto bundle that the statements in the field DDL create.
 	ProtoDescriptors []byte `json:"protoDescriptors,omitempty"`
 }
 

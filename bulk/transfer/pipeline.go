@@ -85,8 +85,8 @@ func (p *pipeline) flush() {
 	})
 }
 
-// write starts a goroutine that calls do to write, or reject, the rows up to reached. do returns how many rows it has
-// written.
+// write starts a goroutine that calls do. do writes or rejects the rows between submitted and reached, and returns how
+// many rows it has written.
 func (p *pipeline) write(rows int, do func(ctx context.Context, mayBeIn bool) (int, error)) {
 	e, bad := bulk.Extent{File: p.extent.File, From: p.submitted, To: p.reached}, p.bad
 	p.submitted, p.bad = p.reached, false
@@ -151,8 +151,8 @@ func (p *pipeline) addColumns(batch arrow.RecordBatch, from bulk.Reader) error {
 	return p.ctx.Err()
 }
 
-// fitting returns how many rows of a batch, starting with row from, go into one commit. The number is the parameter
-// most, or less if these rows are larger than other rows.
+// fitting returns how many rows of a batch go into one commit. The first of them is the row with the index from. The
+// number is the parameter most, or less if these rows are larger than other rows.
 func fitting(batch arrow.RecordBatch, from, most int) int {
 	n := min(most, int(batch.NumRows())-from)
 	for n > 1 && n*rowBytes(batch, from, from+n) > 2*commitBytes {
@@ -161,7 +161,7 @@ func fitting(batch arrow.RecordBatch, from, most int) int {
 	return n
 }
 
-// rowBytes returns the number of bytes of one row, averaged over the rows from to end-1 of a batch.
+// rowBytes returns the average number of bytes of the rows [from, to) of a batch.
 func rowBytes(batch arrow.RecordBatch, from, to int) (n int) {
 	for _, c := range batch.Columns() {
 		n += valueBytes(c.Data(), from, to)

@@ -34,9 +34,9 @@ func (c *committer) checkTable(ctx context.Context, refused error) error {
 	return nil
 }
 
-// withoutInserted returns the rows that the table does not have with the same values. An earlier attempt, which got no
-// answer, has inserted the rows that the table does have. If the table has a row with the same key but other values,
-// another program has written that row.
+// withoutInserted leaves out the rows that the table already has with the same values: an earlier attempt, which got no
+// answer, has inserted them. It keeps a row if the table has a row with the same key and other values, because another
+// program has written that row.
 func (c *committer) withoutInserted(ctx context.Context, r *rows) (*rows, error) {
 	key := make([]int, len(c.table.Key))
 	for i, name := range c.table.Key {

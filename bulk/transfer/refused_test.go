@@ -19,7 +19,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
-// commits returns a client that calls through for each commit; commit sends it to the server.
+// commits returns a client that calls through for each commit. The parameter of through is a function that sends the
+// commit to the server.
 func commits(t *testing.T, through func(commit func() error) error) *spanner.Client {
 	t.Helper()
 	intercept := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {

@@ -27,8 +27,8 @@ type Rejects struct {
 	unsynced       bool
 }
 
-// OpenRejects opens a reject file. The file is created when the first bad row is added. More than limit bad rows are
-// an error.
+// OpenRejects opens a reject file. The file is created when the first bad row is added. If there are more than limit
+// bad rows, Add returns an error.
 func OpenRejects(name string, limit int64) (*Rejects, error) {
 	r := &Rejects{name: name, limit: limit, places: map[bulk.Place]bool{}}
 	text, err := os.ReadFile(name)

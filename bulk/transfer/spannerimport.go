@@ -97,8 +97,8 @@ func openSpanner(dir, database string) (*Folder, error) {
 	return s, nil
 }
 
-// before returns the statements for what is defined in spanner-export.json itself: database options and the proto
-// bundle.
+// before returns the statements that set the database options and create the proto bundle. spanner-export.json itself
+// defines these.
 func (e *spannerExport) before(database string) (list []string) {
 	for _, o := range e.DatabaseOptions {
 		value := o.Value
@@ -113,8 +113,8 @@ func (e *spannerExport) before(database string) (list []string) {
 	return list
 }
 
-// takeManifest uses the statements of manifest.json if these define exactly the tables of the folder. whole reports
-// whether it did.
+// takeManifest uses the statements of manifest.json if they define exactly the tables of the folder. whole is true if
+// takeManifest has used them.
 func (f *Folder) takeManifest(dir, database string) (whole bool, err error) {
 	m, err := readManifest(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -243,7 +243,8 @@ func optionsDDL(props map[string]any) string {
 	return " OPTIONS (" + strings.Join(list, ", ") + ")"
 }
 
-// protoType matches a PROTO or ENUM type as Cloud Spanner's exports write it. DDL has only the name in it.
+// protoType matches a PROTO or ENUM type as Cloud Spanner's exports write it, such as PROTO<a.B>. In DDL, the type is
+// only the name a.B.
 var protoType = regexp.MustCompile(`\b(?:PROTO|ENUM)<([^<>]+)>`)
 
 // tableDDL returns the CREATE TABLE statement for an Avro schema.

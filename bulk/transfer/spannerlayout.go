@@ -201,7 +201,7 @@ func (r *spannerRecords) databaseOptions(o *ast.Options) {
 	}
 }
 
-// besideTable adds to beside the properties of a table that the layout cannot represent.
+// besideTable adds to r.beside the properties of a table that the layout cannot represent.
 func (r *spannerRecords) besideTable(s *ast.CreateTable) {
 	name := pathName(s.Name)
 	if len(s.Synonyms) > 0 {
@@ -236,8 +236,8 @@ func add(r *file.AvroRecord, name, value string) {
 	r.Properties = append(r.Properties, avrotype.Property{Name: name, Value: value})
 }
 
-// addNumbered adds a property to r. The property's name is name, followed by the lowest number from 0 on that is not
-// used yet.
+// addNumbered adds a property to r. The property is called name0, name1 and so on, where name is the parameter and the
+// number is the lowest that is not used yet.
 func addNumbered(r *file.AvroRecord, name, value string) {
 	n := 0
 	for slices.ContainsFunc(r.Properties, func(p avrotype.Property) bool { return p.Name == name+strconv.Itoa(n) }) {

@@ -25,9 +25,9 @@ Each runs against a server of its own, or --endpoint HOST:PORT --database NAME (
 	return c
 }
 
-// benchCommand completes the command c of a benchmark. It adds the flags that all benchmarks have after those that c
-// has, and makes c run the benchmarks that choose returns. Servers that the benchmark starts do not read the
-// environment variables of the command start.
+// benchCommand completes the command c of a benchmark. To the flags of c, it adds the flags that all benchmarks have.
+// When c runs, it calls choose and runs the benchmarks that choose returns. Servers that a benchmark starts do not read
+// the environment variables of the command start.
 func benchCommand(c *cobra.Command, s *bench.Settings, choose func() ([]harness.Benchmark, error)) *cobra.Command {
 	c.Use += " [flags]"
 	c.DisableFlagsInUseLine = true
@@ -50,7 +50,8 @@ func benchCommand(c *cobra.Command, s *bench.Settings, choose func() ([]harness.
 	return c
 }
 
-// uselessFlags lists flags that have no effect without another flag, or, if beside is set, together with it.
+// uselessFlags lists flags that can be useless. If beside is false, the flag in the field flag has no effect without
+// the flag in the field other. If beside is true, it has no effect when other is set, too.
 var uselessFlags = []struct {
 	flag, other string
 	beside      bool

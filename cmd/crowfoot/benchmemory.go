@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/soak"
 )
 
-// newBenchMemory returns the command "bench memory", a test that takes minutes. It compares Crowfoot with no other
-// database: its exit status says whether the server broke a rule.
+// newBenchMemory returns the command "bench memory", a test of Crowfoot alone that takes minutes. It fails if the
+// server ends, takes too much memory, or answers wrongly or late.
 func newBenchMemory() *cobra.Command {
 	s := soak.MemorySettings{Out: os.Stdout, Progress: os.Stderr}
 	c := &cobra.Command{

@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/soak"
 )
 
-// newBenchSoak returns the command "bench soak", a test that takes an hour. It compares Crowfoot with no other
-// database: its exit status says whether the server broke a rule.
+// newBenchSoak returns the command "bench soak", a test of Crowfoot alone that takes an hour. It fails if a client gets
+// a wrong error, if commits are lost or repeated, or if the server's memory, goroutines or connections keep growing.
 func newBenchSoak() *cobra.Command {
 	s := soak.Settings{Out: os.Stdout, Progress: os.Stderr}
 	c := &cobra.Command{

@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/retrieval"
 )
 
-// newBenchStreams returns the command "bench streams", a test that takes minutes. It compares Crowfoot with no other
-// database: its exit status says whether the server broke a rule.
+// newBenchStreams returns the command "bench streams", a test of Crowfoot alone that takes minutes. It fails if the
+// server takes too much memory.
 func newBenchStreams() *cobra.Command {
 	s := retrieval.StreamsSettings{Out: os.Stdout, Progress: os.Stderr}
 	c := &cobra.Command{

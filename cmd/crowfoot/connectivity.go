@@ -131,8 +131,8 @@ func (p *connectivity) String() string {
 	return text
 }
 
-// dialing matches the error text of gRPC when it cannot connect. Its group is the reason, without the words that gRPC
-// puts before it.
+// dialing matches the error text of gRPC when it cannot connect. Its only group matches the reason, without the words
+// that gRPC puts before it.
 var dialing = regexp.MustCompile(`^(?s).*desc = "?(?:transport: )?(?:Error while dialing: )?(.*?)"?$`)
 
 // reasonOf returns the reason why a server cannot be reached, from the error of a call.
@@ -173,8 +173,7 @@ func (e errForeign) Error() string {
 	return fmt.Sprintf("what answers at %s is not a Spanner server: it does not speak gRPC in plain text (is it the gRPC port?): %s", e.server, reasonOf(e.err))
 }
 
-// orForeign returns the errForeign with which the context of connectivity.orForeign has ended, or err if it has not
-// ended so.
+// orForeign returns the errForeign that has ended ctx, or err if none has. ctx comes from connectivity.orForeign.
 func orForeign(ctx context.Context, err error) error {
 	if foreign := (errForeign{}); errors.As(context.Cause(ctx), &foreign) {
 		return foreign
@@ -191,8 +190,8 @@ func (p *connectivity) orForeign(ctx context.Context) (_ context.Context, stop f
 	return ctx, func() { cancel(nil) }
 }
 
-// limit returns a context that ends when calls have failed for as long as timeout. It does not end if the server only
-// does not answer, because the server may be computing for long.
+// limit returns a context that ends when calls have failed for as long as timeout. It does not end while calls only
+// wait for an answer without failing, because the server may need a long time to compute it.
 func (p *connectivity) limit(ctx context.Context, timeout time.Duration) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p.mu.Lock()

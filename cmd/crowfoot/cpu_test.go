@@ -17,8 +17,9 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// needsThreadClocks skips the test on systems where CPU time cannot be measured, and unless CROWFOOT_TEST_CPU=1 says
-// that no other tests run at the same time. CI sets that variable in the step that runs the tests of CPU time.
+// needsThreadClocks skips the test on systems where CPU time cannot be measured. It also skips the test if
+// CROWFOOT_TEST_CPU is not set, because other tests may then run at the same time. CI sets that variable in the step
+// that runs the tests of CPU time.
 func needsThreadClocks(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no clock of threads")
@@ -169,9 +170,9 @@ func TestCPUToldApart(t *testing.T) {
 }
 
 // toldApart reports whether two kinds of requests are charged the same together (heavyToo, lightToo) as alone (heavy,
-// light). A light request really takes more CPU time when there are few of them among heavy ones: they then share fewer
-// system calls, and find other data in the processor's caches. So the light ones may be charged more, up to a third of
-// a heavy request. If the server mixed the two kinds up, that would be half of a heavy request.
+// light). A light request really takes more CPU time when there are few light ones among heavy ones: they then share
+// fewer system calls, and find other data in the processor's caches. So a light request may be charged more, by up to a
+// third of a heavy request. A server that mixed the two kinds up would charge it half of a heavy request more.
 func toldApart(heavy, light, heavyToo, lightToo time.Duration) bool {
 	const most = 2
 	alone, together := heavy.Seconds()/light.Seconds(), heavyToo.Seconds()/lightToo.Seconds()

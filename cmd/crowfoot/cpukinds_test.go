@@ -298,7 +298,7 @@ func ownCPU(trailers []metadata.MD) (sum time.Duration) {
 	return sum
 }
 
-// during runs requests until the server has used at least the CPU time least. It returns the CPU time charged to the
+// during runs requests until the server has used the CPU time least or more. It returns the CPU time charged to the
 // requests as their own and as shared, and the CPU time that the process used, without that of background tasks.
 func (c *charging) during(run func(*charging) []metadata.MD, least time.Duration) (ownCPU, shared, used time.Duration) {
 	run(c)

@@ -17,9 +17,10 @@ import (
 	"testing"
 )
 
-// pages maps each document whose blocks are run to the languages of its blocks, besides shell and Go. TestDocuments
-// runs the documents that have no such language. interop/docs runs the others: it installs what their languages need,
-// and sets CROWFOOT_TEST_DOCS to the class path of the Java programs. TestPages fails if a document is missing here.
+// pages lists the documents whose blocks are run. For each document it has the languages of the blocks other than shell
+// and Go. TestDocuments runs the documents without other languages. interop/docs runs the rest: it installs what these
+// languages need, and sets CROWFOOT_TEST_DOCS to the class path of the Java programs. TestPages fails if a document is
+// missing here.
 var pages = map[string][]string{
 	"README.md":                     nil,
 	"docs/benchmarks.md":            nil,
@@ -282,7 +283,8 @@ func (p *page) shell(b block, text string) string {
 	}
 }
 
-// start stops the server that the document has started before, starts the one of a block, and finds out its ports.
+// start stops the server that the document has started before. It then starts the server of the block b and finds out
+// its ports.
 func (p *page) start(b block, text string) {
 	p.t.Helper()
 	if p.server != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// variable is the annotation of a flag whose value is the name of the flag's environment variable.
+// variable is the key of an annotation that flags have. The annotation's value is the name of the flag's environment
+// variable.
 const variable = "variable"
 
 // nameVariables gives each flag an environment variable, and adds the variable's name to the flag's description. With
@@ -28,7 +29,7 @@ func variableOf(f *pflag.Flag) string {
 	return ""
 }
 
-// readVariables sets the flags that the command line does not set from their environment variables.
+// readVariables gives the values of environment variables to those flags that the command line does not set.
 func readVariables(flags *pflag.FlagSet) (err error) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if err != nil || originOf(f) != byVariable {

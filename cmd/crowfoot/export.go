@@ -69,7 +69,7 @@ func (s *exportSettings) register(flags *pflag.FlagSet) {
 	flags.IntVar(&s.parallel, "parallel", 2, "how many files are written at once")
 }
 
-// options checks the flags and returns the options of the export, of these tables.
+// options checks the flags and returns the options for an export of the given tables.
 func (s *exportSettings) options(tables []string) (o transfer.ExportOptions, err error) {
 	o = transfer.ExportOptions{Database: s.database, Tables: tables, Query: s.query, Dir: s.to, Format: file.Format(s.format), DataBoost: s.dataBoost,
 		Parallel: s.parallel, Bound: spanner.StrongRead(), Progress: &transfer.Progress{}}
@@ -105,7 +105,7 @@ func (s *exportSettings) options(tables []string) (o transfer.ExportOptions, err
 	return o, s.connection.check("export")
 }
 
-// run runs the export of these tables, or of all if none are named.
+// run exports the given tables, or all tables if none are given.
 func (s *exportSettings) run(ctx context.Context, tables []string) error {
 	o, err := s.options(tables)
 	if err != nil {
@@ -161,7 +161,8 @@ func (s *exportSettings) write(ctx context.Context, o transfer.ExportOptions) er
 	return nil
 }
 
-// some returns a text with the first most names of a list, and the number of further names.
+// some returns a text with names from the beginning of a list, and the number of the others. The parameter most limits
+// the number of names.
 func some(list []string, most int) string {
 	if len(list) <= most {
 		return strings.Join(list, ", ")

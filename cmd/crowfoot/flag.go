@@ -101,7 +101,7 @@ func (s *size) Set(text string) error {
 
 func (*size) Type() string { return "size" }
 
-// level is the value of a flag with the least important level of messages that are logged.
+// level is the value of a flag with a log level. Messages below this level are not logged.
 type level slog.Level
 
 var logLevels = []string{"error", "warn", "info", "debug"}
@@ -117,7 +117,8 @@ func (l *level) Set(text string) error {
 
 func (*level) Type() string { return "level" }
 
-// wrongValue returns the error for a flag or environment variable, name, whose value cannot be parsed.
+// wrongValue returns the error for a flag whose value cannot be parsed. The parameter name is the flag or the
+// environment variable that has the value.
 func wrongValue(f *pflag.Flag, name, value string, err error) error {
 	if f.Value.Type() == "bool" {
 		err = errors.New("want true or false")

@@ -142,7 +142,8 @@ func (s *importSettings) check(files []string) error {
 	return s.connection.check("import")
 }
 
-// checkText returns an error if a flag about text files is given that has no effect for the format of these files.
+// checkText returns an error if the user has set a flag for text files that has no effect on the format of the given
+// files.
 func (s *importSettings) checkText(files []string) error {
 	format := file.Format(s.format)
 	if format == "" {
@@ -218,7 +219,8 @@ type importSource struct {
 	folder  *transfer.FolderTable // the table of the folder to which the files belong, or nil
 }
 
-// runTable imports files into a table. If table is nil, it first creates the table, which then --create has asked for.
+// runTable imports files into a table. A nil table means that --create was given and the table does not exist. Then
+// runTable first creates it.
 func (s *importSettings) runTable(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, from importSource) (err error) {
 	switch {
 	case table != nil && s.create && !state.Creates():
@@ -402,8 +404,8 @@ func (s *importSettings) reading() file.Options {
 	return o
 }
 
-// way returns everything on which the written rows depend, except the content of the files. If this differs from the
-// last import, the rows are sent again.
+// way returns everything that decides which rows are written, except the content of the files. If it differs from that
+// of the last import, all rows are sent again.
 func (s *importSettings) way(table *bulk.TableInfo, from importSource) transfer.ImportWay {
 	return transfer.ImportWay{Created: from.created, Definition: table.Definition(), Mode: transfer.Mode(s.mode),
 		Reading: []string{string(from.reading.Format), strings.Join(from.reading.Columns, ","), s.delimiter, s.null, s.encoding, fmt.Sprint(s.noHeader, s.noQuotes)}}

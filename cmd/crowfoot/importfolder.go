@@ -23,7 +23,7 @@ func isFolder(files []string) bool {
 	return err == nil && info.IsDir()
 }
 
-// checkFolder returns an error if a flag is given whose value the folder itself contains.
+// checkFolder returns an error if the user has set a flag that has no effect on the import of a folder.
 func (s *importSettings) checkFolder() error {
 	for _, f := range []struct {
 		given bool
@@ -79,7 +79,7 @@ func (s *importSettings) make(ctx context.Context, statements []string, protos [
 	return nil
 }
 
-// loadFolder imports the tables of a folder, and then runs the DDL statements after.
+// loadFolder imports the tables of a folder. Then it runs the DDL statements in the parameter after.
 func (s *importSettings) loadFolder(ctx context.Context, client *spanner.Client, dir string, folder *transfer.Folder, after []string) error {
 	created, err := s.created(ctx)
 	if err != nil {
@@ -121,7 +121,8 @@ func (s *importSettings) loadFolder(ctx context.Context, client *spanner.Client,
 	return nil
 }
 
-// tablesOf returns the tables of the database for the tables of a folder, after checking that they match.
+// tablesOf returns the tables of the database into which the tables of a folder are imported. It returns an error if
+// one of them does not exist or does not match.
 func (s *importSettings) tablesOf(ctx context.Context, client *spanner.Client, dir string, folder *transfer.Folder) (tables []*bulk.TableInfo, err error) {
 	there, err := s.describeAll(ctx, client)
 	if err != nil {
@@ -143,7 +144,7 @@ func (s *importSettings) tablesOf(ctx context.Context, client *spanner.Client, d
 	return tables, nil
 }
 
-// loadTable imports a table of a folder. It returns the number of its rows.
+// loadTable imports a table of a folder. It returns how many rows of the table's files are now in the database.
 func (s *importSettings) loadTable(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, t *transfer.FolderTable, created time.Time) (int64, error) {
 	if err := t.Verify(ctx); err != nil {
 		return 0, err

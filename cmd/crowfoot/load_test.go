@@ -90,7 +90,8 @@ func (l *loaded) ok(err error) {
 	}
 }
 
-// cpu returns two CPU times so far, in seconds: that of the process, and that which its requests were charged.
+// cpu returns, in seconds, the CPU time that the server's process has used and the CPU time that its requests were
+// charged.
 func (l *loaded) cpu() (process, requests float64) {
 	l.Helper()
 	reply, err := http.Get("http://" + l.http + "/metrics")

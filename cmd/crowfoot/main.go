@@ -21,7 +21,7 @@ const (
 	exitUsage   = 64 // EX_USAGE
 	exitDamaged = 65 // EX_DATAERR: check has found damage
 	// exitIncomplete is EX_TEMPFAIL: a signal, or a server that was no longer available, has ended an import or export.
-	// It continues when the user starts it again.
+	// The user can start the same command again to continue.
 	exitIncomplete = 75
 )
 

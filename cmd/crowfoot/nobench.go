@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newBench returns a command that only says that this program has no benchmarks. The build tag nobench leaves them out
-// of the program, and with them the drivers of the databases with which they compare Crowfoot.
+// newBench returns a command that only says that this program has no benchmarks. The build tag nobench leaves the
+// benchmarks out of the program, together with the drivers of other databases that the benchmarks use.
 func newBench() *cobra.Command {
 	return &cobra.Command{
 		Use:                "bench",

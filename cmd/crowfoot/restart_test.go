@@ -21,8 +21,8 @@ const (
 	commitsBetweenKills = 3
 )
 
-// counter is a worker with a client of its own. Each of its transactions reads the worker's row, which must have the
-// number of the worker's acknowledged commits, and adds one to it.
+// counter is a worker with a client of its own. Each of its transactions reads the number in the worker's row and adds
+// one to it. The number must be that of the worker's acknowledged commits.
 type counter struct {
 	client *spanner.Client
 	id     int64
@@ -77,7 +77,7 @@ func newCounters(t *testing.T, address string) []*counter {
 	return counters
 }
 
-// awaitCommits waits until every worker has committed the number more of further transactions.
+// awaitCommits waits until every worker has committed further transactions. The parameter more is their number.
 func awaitCommits(t *testing.T, counters []*counter, more int64) {
 	t.Helper()
 	for _, c := range counters {

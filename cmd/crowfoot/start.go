@@ -106,8 +106,8 @@ var flagsOf = map[string]string{
 	"Data": "data", "GRPC": "grpc", "HTTP": "http", "Databases": "database", "DDLFile": "ddl", "ProtoDescriptorsFile": "proto-descriptors-file", "Origins": "cors-origin", "Hosts": "http-host",
 }
 
-// withFlag adds to an error of starting the server the flag or environment variable whose value caused it. It is a
-// usage error, unless the operating system refused the value, such as an address that another program uses.
+// withFlag adds to an error of starting the server the flag or environment variable whose value caused it. The result
+// is a usage error, except if the operating system refused the value, such as an address that another program uses.
 func withFlag(err error, flags *pflag.FlagSet) error {
 	var option *crowfoot.OptionError
 	if !errors.As(err, &option) {

@@ -90,8 +90,8 @@ func TestSpareThreads(t *testing.T) {
 	}
 }
 
-// TestStartAgain checks that the command which created a database can be used to start the server again. It then logs
-// that it did not run the DDL.
+// TestStartAgain checks that the command which created a database can be used to start the server again. The second
+// server must log that it did not run the DDL.
 func TestStartAgain(t *testing.T) {
 	ddl := writeFile(t, "schema.sql", "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
 	args := []string{"--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", filepath.Join(t.TempDir(), "data"), "--database", crashDatabase, "--ddl", ddl}

@@ -14,8 +14,8 @@ import (
 // signal: https://docs.docker.com/reference/cli/docker/container/stop.
 const stopLimit = 8 * time.Second
 
-// messageLimit is how long the process waits until its last message was written to standard error. Then it ends without
-// the message.
+// messageLimit is how long a process that ends waits until its last message is written to standard error. After this
+// time it ends without the message.
 const messageLimit = time.Second
 
 // untilSignal returns a context that ends when the process gets SIGINT (Ctrl-C), SIGTERM or SIGHUP. SIGHUP is ignored

@@ -122,9 +122,9 @@ func (s *busyServer) begin(address, text string) {
 	}
 }
 
-// TestStopWhileBusy checks that SIGTERM stops a busy server in order. The server is filling an index, transactions hold
-// locks and wait for them, queries run, and clients do not read, do not finish sending, or do nothing. The next process
-// must complete the index.
+// TestStopWhileBusy checks that SIGTERM shuts a busy server down cleanly. The server is filling an index, transactions
+// hold locks and wait for them, queries run, and clients do not read, do not finish sending, or do nothing. The next
+// process must complete the index.
 func TestStopWhileBusy(t *testing.T) {
 	ddl := writeFile(t, "schema.sql", "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K); CREATE TABLE U (K INT64, V INT64) PRIMARY KEY (K)")
 	args := []string{"--data", filepath.Join(t.TempDir(), "data"), "--database", crashDatabase, "--ddl", ddl}

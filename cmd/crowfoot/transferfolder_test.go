@@ -160,7 +160,7 @@ func makeDatabase(t *testing.T, client *admin.DatabaseAdminClient, id string, pr
 
 // TestFolder exports a database in each format. The database has every kind of object, and extreme values of every
 // type. Each folder is imported into a new database, which must have the same definitions and rows. The sequences of
-// the new database must not return values that those of the first have returned.
+// the new database must not return values that the sequences of the first database have returned.
 func TestFolder(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	_, address := startServer(t, "--in-memory", "--database", testInstance+"/databases/other")

@@ -71,8 +71,8 @@ func itemDescriptors(t *testing.T) []byte {
 }
 
 // TestWholeSchema exports a database with every kind of object in the layout of Cloud Spanner's exports, and imports
-// the folder into a new database. The new database must have the same definitions and rows, and its sequences must not
-// return values that those of the first have returned.
+// the folder into a new database. The new database must have the same definitions and rows. Its sequences must not
+// return values that the sequences of the first database have returned.
 func TestWholeSchema(t *testing.T) {
 	const instance = "projects/p/instances/i"
 	_, address := startServer(t, "--in-memory", "--database", instance+"/databases/other")
@@ -155,7 +155,8 @@ func TestWholeSchema(t *testing.T) {
 		}
 	}
 
-	// A folder without manifest.json is like one that Google's export template has written, which has no functions.
+	// Google's export template writes no manifest.json and no functions. The test removes manifest.json to get such a
+	// folder.
 	alter(t, address, "ALTER TABLE music.Played DROP COLUMN Half")
 	run("export", "--to", "two", "--format", "spanner", "--database", instance+"/databases/d")
 	if err := os.Remove(filepath.Join(dir, "two", "manifest.json")); err != nil {

@@ -148,7 +148,7 @@ func (s *watchSettings) source(tables []string) (*watch.Tables, error) {
 // ofPolls lists the flags that configure the polling of tables.
 var ofPolls = []string{"commit-timestamp-column", "hint", "change-sets", "limit", "interval", "max-interval", "request-tag", "shard-column", "shard-values", "shard-type", "shard-interval", "prune"}
 
-// checkStream returns an error if a change stream is watched and a flag is given that has no meaning for one.
+// checkStream returns an error if the user watches a change stream and has set a flag that only polls of tables use.
 func (s *watchSettings) checkStream(flags *pflag.FlagSet) error {
 	for _, name := range ofPolls {
 		if f := flags.Lookup(name); s.stream != "" && originOf(f) != byDefault {
@@ -297,7 +297,7 @@ func inServersWords(err error) error {
 	return errors.New(text)
 }
 
-// answers returns the errors from a server that err is or wraps.
+// answers returns the errors that came from a server: err itself, or errors that it wraps.
 func answers(err error) (list []error) {
 	if _, ok := err.(interface{ GRPCStatus() *grpcstatus.Status }); ok {
 		return []error{err}

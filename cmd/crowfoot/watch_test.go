@@ -98,7 +98,7 @@ func keyAndValue(t *testing.T, line []byte) string {
 	return fmt.Sprint(change.Keys.K, " ", change.NewValues.V)
 }
 
-// until reads lines until one of them has the key and value want.
+// until reads lines until it has read one with the key and value in the parameter want.
 func (w *watcher) until(want string) {
 	w.t.Helper()
 	for w.next() != want {
@@ -202,8 +202,8 @@ func TestWatchStream(t *testing.T) {
 	w.stop()
 }
 
-// TestWatchExec checks that the command of --exec gets the lines, and that the watcher ends with status 0 when the
-// command does.
+// TestWatchExec checks that the command of --exec gets the lines, and that the watcher ends with status 0 when this
+// command ends with status 0.
 func TestWatchExec(t *testing.T) {
 	client := watched(t)
 	for k := range 3 {
@@ -305,7 +305,8 @@ func TestWatchFails(t *testing.T) {
 	}
 }
 
-// TestStatusLine checks that the status line shows the number of changes, the lag, and the tables that do not run.
+// TestStatusLine checks that the status line shows the number of changes, the lag, and the tables that are not watched
+// at the moment.
 func TestStatusLine(t *testing.T) {
 	feed := func(table string, s watch.State, lag time.Duration, err error) watch.FeedHealth {
 		return watch.FeedHealth{Feed: watch.FeedID{TableID: watch.TableID{Name: table}}, State: s, Lag: lag, Err: err}

@@ -285,7 +285,7 @@ func (l *ledger) end() {
 	l.last = l.write(0, keys, nil)
 }
 
-// await waits until the writers have committed the number more of further transactions.
+// await waits until the writers have committed further transactions. The parameter more is their number.
 func (l *ledger) await(more int) {
 	l.t.Helper()
 	transactions := func() int {

@@ -142,8 +142,8 @@ const (
 	lateLimit = 10 * time.Second
 )
 
-// warnLate logs when the lag of a watcher exceeds limit, which also happens while the server is not available, and when
-// the watcher has caught up. The caller must call stop.
+// warnLate logs when the lag of a watcher begins to exceed limit, and when the watcher has caught up. The lag also
+// grows while the server is not available. The caller must call stop.
 func warnLate(w *watch.Watcher, server *connectivity, log *slog.Logger, limit time.Duration) (stop func()) {
 	ended := make(chan struct{})
 	var watching sync.WaitGroup
@@ -165,8 +165,8 @@ func warnLate(w *watch.Watcher, server *connectivity, log *slog.Logger, limit ti
 	}
 }
 
-// logLate logs if a watcher has become late, or is no longer late; was says whether it was late before. It returns
-// whether the watcher is late.
+// logLate logs if a watcher has become late, or is no longer late. was says whether the watcher was late at the last
+// check. logLate returns whether it is late now.
 func logLate(h watch.Health, server *connectivity, log *slog.Logger, limit time.Duration, was bool) bool {
 	cause := "it is silent"
 	if _, failed := server.silence(); failed != nil {

@@ -20,7 +20,8 @@ type Task struct {
 	status    string    // of the last run: the name of a canonical code
 }
 
-// Ran records the end of a run. If err is nil, the run has done all work that was due at time at.
+// Ran records that the work has run once, and that this run ended with err. If err is nil, the run has done all work
+// that was due at the time at.
 func (t *Task) Ran(at time.Time, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -28,8 +28,8 @@ func (w *Work) Go(work func(context.Context)) {
 	w.running.Go(func() { work(w.ctx) })
 }
 
-// End cancels the context of all background goroutines and of WhileOpen's work, and returns when all of them have
-// returned.
+// End cancels the context of all background goroutines and of the functions that WhileOpen runs. It returns when all of
+// them have returned.
 func (w *Work) End() {
 	if w.stop != nil {
 		w.stop()
@@ -39,8 +39,9 @@ func (w *Work) End() {
 	}
 }
 
-// WhileOpen runs work that a request has begun, such as a schema change, and returns its error. The context of work
-// ends with ctx, and also when End is called. End waits for work to return.
+// WhileOpen calls work, such as a schema change or a collection, and returns its error. The context of work ends when
+// ctx ends or End is called, and End waits for work to return. If End was called before, WhileOpen returns an error and
+// does not call work.
 func (w *Work) WhileOpen(ctx context.Context, work func(context.Context) error) error {
 	w.open.RLock()
 	defer w.open.RUnlock()

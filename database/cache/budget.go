@@ -44,8 +44,8 @@ func (k *Budget) reserve(c aging, n int64) bool {
 	return k.tryGrow(k.caches, n)
 }
 
-// tryGrow charges n bytes to account a. If there is not enough memory, it lets the caches age and tries again. It
-// returns false if that did not help. The caller holds k.mu.
+// tryGrow charges n bytes to account a. If there is not enough memory, it makes the caches drop old entries and tries
+// again. It returns false if there is still not enough. The caller holds k.mu.
 func (k *Budget) tryGrow(a *memory.Account, n int64) bool {
 	for range 2 { // the second age drops entries that the first has moved to the old generation
 		if a.TryGrow(n) {
@@ -73,7 +73,7 @@ func (k *Budget) free(n int64) {
 	k.caches.Shrink(n)
 }
 
-// leave removes a closed cache from the caches that age.
+// leave removes a closed cache from the caches whose method age the Budget calls.
 func (k *Budget) leave(c aging) {
 	if k == nil {
 		return
@@ -87,8 +87,8 @@ func (k *Budget) leave(c aging) {
 // session to begin at all. In contrast, it can make any number of regular sessions, each of which stays for an hour.
 const multiplexedShare = 4
 
-// accountStep is how many bytes more than it needs an account may take at most. KeepSessions leaves that many bytes of
-// the sessions' share unused, because dropping cache entries could not free them.
+// accountStep is the largest number of bytes that an account may take beyond what it needs. KeepSessions leaves that
+// many bytes of the sessions' share unused, because dropping cache entries could not free them.
 const accountStep = 256 << 10
 
 // KeepSessions charges n bytes for new sessions. multiplexed says whether they are multiplexed ones. It fails with

@@ -16,8 +16,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// copyChanges counts, for each chunk, the rows that have changed since the chunk was copied. Passes over the changes do
-// the counting. A row that changes again counts again in the next pass, so a count is an upper bound.
+// copyChanges counts, for each chunk, the rows that have changed since the chunk was copied. The upkeep counts in
+// passes: each pass reads the changes since the previous pass. A row that changes again is counted again in the next
+// pass, so a count is an upper bound.
 type copyChanges struct {
 	counted mvcc.Timestamp                             // the changes up to this timestamp are counted
 	commits uint64                                     // number of the database's commits at the last pass
@@ -47,12 +48,12 @@ func (c *copyChanges) set(id schema.TableID, number uint64, to chunkChanges) {
 	c.byCopy[id][number] = to
 }
 
-// A pass also reads versions in memory that earlier passes have counted. So the pause before the next pass is
-// restOfCounts times the CPU time of the last pass. While there have been so few commits since the last pass that
-// another one would cost more than countOfCommit for each, the pause is restOfFew times that CPU time. CPU time, not
-// elapsed time, decides: a pass that waits for a processor or the disk delays no commit. The pause is never longer than
-// CountWithin, since even one commit may change many rows, which make reads of the copy slower until they are counted.
-// The memory that a pass reads is bounded, so even then the passes use a small part of a core.
+// A pass also reads versions that earlier passes have counted, if they are still in memory. So the upkeep pauses after
+// a pass for restOfCounts times the CPU time of the pass. The pause is restOfFew times that CPU time while there are
+// few commits: while another pass would cost more than countOfCommit for each commit since the last pass. CPU time
+// counts, not elapsed time, because a pass that waits for a processor or the disk delays no commit. The pause is never
+// longer than CountWithin, since even one commit may change many rows, which make reads of the copy slower until they
+// are counted. The memory that a pass reads is bounded, so even then the passes use a small part of a core.
 const (
 	restOfCounts  = 49
 	restOfFew     = 399
@@ -156,8 +157,8 @@ func (u *Upkeep) pass(ctx context.Context) error {
 	return nil
 }
 
-// countIn counts the changes in a span from c.counted up to timestamp to. It does not count a change that is older than
-// the chunk of its row, since the chunk has the change already.
+// countIn counts the changes in a span after the timestamp c.counted, up to the timestamp in to. It does not count a
+// change that is older than the chunk of its row, since the chunk has the change already.
 func (u *Upkeep) countIn(ctx context.Context, span table.Span, to mvcc.Timestamp, now time.Time) error {
 	c := &u.changes
 	cur, err := u.cfg.Rows.Changes(span.Start, span.End, c.counted, to)
@@ -204,7 +205,7 @@ func (u *Upkeep) countIn(ctx context.Context, span table.Span, to mvcc.Timestamp
 	return cur.Err()
 }
 
-// publishChanges sets the numbers of changed rows that Policies shows for these copies.
+// publishChanges sets the numbers of changed rows that Policies shows for the copies of these tables and indexes.
 func (u *Upkeep) publishChanges(of ...schema.TableID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

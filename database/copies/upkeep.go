@@ -32,10 +32,10 @@ import (
 //     the old timestamp needs.
 //
 // Only one database of the store writes chunks at a time. After a chunk the upkeep pauses for as long as writing the
-// chunk took. If there were commits and a chunk existed before for these keys, it pauses restBesideCommits times as
-// long. So the upkeep uses at most half a core, or a tenth beside commits. If rows change faster than the upkeep can
-// follow, more rows of a chunk have changed when the chunk is rewritten, so that the work for each changed row becomes
-// less.
+// chunk took. If there were commits since the last chunk, and the chunk replaces an older one, it pauses
+// restBesideCommits times as long. So the upkeep uses at most half a core, or a tenth of a core while there are
+// commits. If rows change faster than the upkeep can follow, more rows of a chunk have changed when the chunk is
+// rewritten, so that the work for each changed row becomes less.
 const (
 	restBesideCommits = 9
 	// countEvery is the shortest time between two passes over changes. It is also the pause after a step that found no
@@ -133,8 +133,8 @@ func (u *Upkeep) Run(ctx context.Context) {
 	}
 }
 
-// Once makes the next step and returns the pause after it. If the step fails, it logs the error and returns a longer
-// pause.
+// Once makes the next step and returns the pause after it. If the step fails, it returns a longer pause. It logs the
+// error, unless the disk or the memory is full or ctx has ended.
 func (u *Upkeep) Once(ctx context.Context) (pause time.Duration) {
 	u.StepMu.Lock()
 	defer u.StepMu.Unlock()
@@ -160,8 +160,8 @@ func (u *Upkeep) Once(ctx context.Context) (pause time.Duration) {
 	return pause
 }
 
-// Step makes one step: it follows the newest catalog, counts changes if a pass is due, and does the first work in the
-// queue. It returns the pause before the next step. The caller holds StepMu.
+// Step makes one step: it finds out which copies the newest catalog asks for, counts changes if a pass is due, and does
+// the first work in the queue. It returns the pause before the next step. The caller holds StepMu.
 func (u *Upkeep) Step(ctx context.Context) (pause time.Duration, err error) {
 	if err := u.follow(u.cfg.Catalog()); err != nil {
 		return 0, err

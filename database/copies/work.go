@@ -23,8 +23,8 @@ import (
 
 // A chunk is rewritten when 1/shareChanged of its rows have changed, and at least fewChanged rows. It is also rewritten
 // when 1/shareSettled of its rows have changed and then no row changed for settledAfter. So, while rows change, the
-// upkeep writes about shareChanged rows for each changed row. A read finds that at most about 1/shareChanged of a
-// chunk's rows have changed, or fewChanged rows.
+// upkeep writes about shareChanged rows for each changed row. When a read uses a chunk, at most about 1/shareChanged of
+// the chunk's rows have changed, or fewChanged rows if that is more.
 const (
 	shareChanged = 8
 	fewChanged   = 1 << 10
@@ -33,7 +33,7 @@ const (
 )
 
 // A chunk gets a new timestamp when it is older than 1/shareRenewed of the version retention period. The upkeep looks
-// for such chunks at least every half of that time.
+// for such chunks at least twice in that time.
 const shareRenewed = 3
 
 // Two neighbouring chunks are merged if they have together at most 1/shareMerged of the rows and bytes that one chunk
@@ -176,11 +176,11 @@ func (u *Upkeep) work(ctx context.Context) error {
 	return nil
 }
 
-// errCatalogChanged says that the upkeep does not follow the newest catalog yet.
+// errCatalogChanged says that there is a newer catalog than the one that the upkeep has looked at.
 var errCatalogChanged = errors.New("the catalog has changed")
 
 // do does one piece of work. It reads the rows from a new strong snapshot, and the columns from the catalog that the
-// upkeep follows.
+// upkeep has looked at last.
 func (u *Upkeep) do(ctx context.Context, w copyWork) error {
 	p, err := w.columns()
 	if err != nil {

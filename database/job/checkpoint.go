@@ -95,13 +95,13 @@ func (c *checkpoint) encode(name string) (key, val []byte, err error) {
 }
 
 // Checkpoint returns the key and value of a checkpoint. It is for work that runs without transactions: the caller
-// writes the checkpoint in the same batch as its results. The next process calls Runner.Position for the key after
-// which to continue.
+// writes the checkpoint in the same batch as its results. The next process calls Runner.Position to learn the key after
+// which it continues.
 func Checkpoint(name string, after []byte, done bool, now time.Time) (key, val []byte, err error) {
 	return (&checkpoint{After: after, Done: done, At: now}).encode(name)
 }
 
-// checkpointEvery is how often a job without Do stores its checkpoint. A commit at this rate hardly slows it down.
+// checkpointEvery is how often a job without Do stores its checkpoint. Commits at this rate hardly slow the job down.
 const checkpointEvery = time.Second
 
 // noteFound stores the checkpoint of a job without Do. The job calls it after each chunk, but it stores only every
@@ -162,8 +162,9 @@ func (r Runner) forget(ctx context.Context, prefix string, old func(checkpoint) 
 	})
 }
 
-// checkpoints returns the keys of the checkpoints that the function which selects, of jobs whose names begin with
-// prefix. If a checkpoint cannot be decoded, which gets one with a zero At, so that it counts as very old.
+// checkpoints finds the checkpoints of all jobs whose names begin with prefix, and returns the keys of those that the
+// parameter which, a function, selects. If a checkpoint cannot be decoded, it passes a checkpoint with a zero At to the
+// function, so that the checkpoint counts as very old.
 func (r Runner) checkpoints(ctx context.Context, prefix string, which func(checkpoint) bool) (keys [][]byte, err error) {
 	snapshot, err := r.Transactions.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
 	if err != nil {

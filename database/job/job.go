@@ -21,8 +21,8 @@ type Job struct {
 	// Name is unique in the database, because the checkpoint is stored under it. A job without a name stores no
 	// checkpoint. A job without Do stores its checkpoint every checkpointEvery, and at its end.
 	Name string
-	// Find returns the first chunk of rows whose keys follow after (nil: the first chunk of all). It reads a new
-	// snapshot. If the chunk has no rows, Do is not called.
+	// Find returns the next chunk: the first rows whose keys are greater than after. If after is nil, it returns the
+	// first chunk of all. It reads view, which is a new snapshot. If the chunk has no rows, Do is not called.
 	Find func(ctx context.Context, view table.View, after []byte, limits table.Limits) (table.Chunk, error)
 	// Do does the work of a chunk in a transaction. If the transaction is retried, Do is called again. Do is nil if
 	// Find does all the work of the job.

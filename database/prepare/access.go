@@ -107,7 +107,8 @@ func writeAccess(op stats.Op, t *schema.Table, columns []*schema.Column) *stats.
 	return stats.NewAccess(op, t.FullName(), names, entries...)
 }
 
-// entryAccess returns the access to index x of a write. written are the columns of the table that are written.
+// entryAccess returns the access of a write to the entries of index x. written lists the columns of the table that the
+// write sets.
 func entryAccess(op stats.Op, x *schema.Index, written []*schema.Column) *stats.Access {
 	var names []string
 	add := func(c *schema.Column) {
@@ -136,8 +137,8 @@ func namesOf(columns []*schema.Column) []string {
 	return names
 }
 
-// Mutations holds what does not depend on the rows of a mutation. All mutations of the same table, columns and kind of
-// operation in the statistics share it.
+// Mutations holds all about a mutation that does not depend on its rows. Mutations of the same table and columns share
+// it if the statistics count them as the same kind of operation.
 type Mutations struct {
 	Access          *stats.Access // for statistics
 	inserts, others *schema.Dependencies

@@ -79,14 +79,14 @@ func (c *columnReads) open(read exec.ColumnRead) (exec.ColumnSource, error) {
 }
 
 // A copy is read if that is cheaper than reading from the table. Reading a chunk of a copy decodes all of its rows.
-// That takes a fraction of the time of reading all of them one by one, but more than reading a few of them. If a chunk
-// lies only partly in the spans to read, it is unknown how many of its rows the read needs.
+// Decoding a chunk takes less time than reading all of these rows from the table one by one, but more time than reading
+// a few of them. If a chunk lies only partly in the spans to read, it is unknown how many of its rows the read needs.
 const (
 	// leastWhole is the condition for reading the copy: the chunks that lie completely in the spans must have this many
 	// rows. Fewer rows are quickly read one by one.
 	leastWhole = 1000
-	// mostPartial is another condition for reading the copy: the chunks that lie only partly in the spans must have at
-	// most mostPartial times as many rows as those that lie completely in them.
+	// mostPartial is a second condition, which must hold, too: the chunks that lie only partly in the spans must have
+	// at most mostPartial times as many rows as those that lie completely in them.
 	mostPartial = 4
 )
 

@@ -1,6 +1,6 @@
 // Package prepare makes what requests need of a schema version, and keeps it for later requests: statements with their
-// plans, the columns that reads name, what mutations of a kind share, and the privileges that each of these needs. It
-// also compiles the expressions in DDL.
+// plans, the columns that READs name, the data that mutations of the same kind share, and the privileges that each of
+// these needs. It also compiles the expressions in DDL.
 //
 // A Preparer belongs to one schema version. It is empty at first, and closed when the version is deleted. Statements
 // whose texts differ only in literals share a plan if each of them would get the same plan by itself: see genericPlan.

@@ -38,8 +38,8 @@ func (p *Preparer) Normalize(sql string, params map[string]*value.Type, opts Opt
 	return n, n.text != nil
 }
 
-// Share makes the generic plan of the text if it has none, and reports whether it has one then. own is the statement of
-// the text when it is prepared by itself.
+// Share makes the generic plan of the text if the text has none yet. It reports whether the text has a generic plan
+// now. own is the statement that the text gives when it is prepared by itself.
 func (n Normalized) Share(own *Statement) bool {
 	if n.text.slot.plan.Load() == nil {
 		if shared := n.text.generic(context.Background(), own); shared != nil {

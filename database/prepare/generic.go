@@ -17,8 +17,8 @@ import (
 //
 // Analyzing and planning each such text by itself would take a hundred times as long as running a short statement, and
 // would fill the cache. So, after a few texts with the same normalized text have been prepared by themselves, the
-// normalized text is prepared as well. If its plan equals the plan of the latest text, apart from literals, later texts
-// share it.
+// normalized text is prepared as well. If the plan of the normalized text equals the plan of the latest text, apart
+// from literals, later texts share that plan.
 //
 // A text is prepared by itself wherever sharing might be wrong: if the analyzer refuses the text, so that errors quote
 // what the user wrote; if the plan of the text depends on the literals; or if a literal is written in an unusual form.
@@ -35,10 +35,11 @@ type genericSlot struct {
 }
 
 // textsBeforeGeneric is how many texts are prepared by themselves before the normalized text is prepared. If its plan
-// cannot be shared, it is prepared again after ten times as many texts.
+// cannot be shared, the normalized text is prepared again after ten times as many texts.
 const textsBeforeGeneric = 3
 
-// isTurn reports whether the normalized text is prepared after this number of texts: 3, 30, 300, ...
+// isTurn reports whether the normalized text is prepared when this many texts have been prepared by themselves: 3, 30,
+// 300, ...
 func isTurn(texts int32) bool {
 	for texts > 0 && texts%10 == 0 {
 		texts /= 10
@@ -96,8 +97,8 @@ func (n *normalizedText) statement() *Statement {
 	return s
 }
 
-// prepared counts a text that was prepared by itself; s is its statement. If isTurn says so, it makes the generic plan,
-// and adds the CPU time of that to s.PlanTime. No request may use s yet.
+// prepared is called with the statement s of a text that was prepared by itself, before a request uses s. It counts the
+// text. If isTurn returns true for the count, it makes the generic plan, and adds the CPU time of that to s.PlanTime.
 func (n *normalizedText) prepared(ctx context.Context, s *Statement) {
 	if n == nil || !isTurn(n.slot.texts.Add(1)) {
 		return
@@ -111,7 +112,7 @@ func (n *normalizedText) prepared(ctx context.Context, s *Statement) {
 }
 
 // generic prepares the normalized text and returns its generic plan. It returns nil if that plan differs from the plan
-// of s, or could differ from the plan of another text with other literals.
+// of s, the statement of the text n.sql, or could differ from the plan of another text with other literals.
 func (n *normalizedText) generic(ctx context.Context, s *Statement) *genericPlan {
 	types, err := s.preparer.analyze().LiteralTypes(ctx, n.sql, n.params, n.Literals)
 	if err != nil {

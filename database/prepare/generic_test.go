@@ -30,7 +30,7 @@ type sharer struct {
 }
 
 // compare runs a text with a shared plan and with a plan of its own, and compares the results. Then it does the same
-// with texts that differ from it in literals.
+// with texts that have other literals. It does nothing if the text cannot share a plan.
 func (s *sharer) compare(sql string, values map[string]value.Value, types map[string]*value.Type) {
 	s.t.Helper()
 	p := s.preparer()
@@ -214,7 +214,8 @@ func (s *sharer) add(o *sharer) {
 	s.texts, s.shared, s.runs = s.texts+o.texts, s.shared+o.shared, s.runs+o.runs
 }
 
-// wantMost fails the test if too few texts shared a plan or ran with one.
+// wantMost fails the test if fewer than nine tenths of the texts share a plan, or if there were on average fewer than
+// two runs with a shared plan for each of these.
 func (s *sharer) wantMost(t *testing.T) {
 	t.Helper()
 	t.Logf("%d statements with literals, %d share, %d runs", s.texts, s.shared, s.runs)
@@ -363,7 +364,7 @@ func (s *sharer) directive(cmd, sql string) {
 	}
 }
 
-// scripted returns the statements of a directive.
+// scripted returns the SQL statements in the input of one command of a script.
 func scripted(input string) []string {
 	var list []string
 	for stmt := range strings.SplitSeq(input+"\n", ";\n") {

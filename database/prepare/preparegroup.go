@@ -70,8 +70,8 @@ func (f *prepareGroup) join(key string) (under *prepareCall, first bool) {
 	return under, true
 }
 
-// lead calls prepare, and gives its result to all requests that wait for the call under. The waiting requests continue
-// even if prepare panics.
+// lead calls prepare, stores the result in under, and wakes the requests that wait for it. It wakes them even if
+// prepare panics.
 func (f *prepareGroup) lead(ctx context.Context, key string, under *prepareCall, prepare func() (*Statement, error)) (*Statement, error) {
 	under.gone = true
 	defer func() {

@@ -8,9 +8,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// Needs holds the privileges that a statement, a read or a mutation needs, and whether each role that has asked has
-// them. The newest schema decides, even for a read of an older version, so a role cannot read what was revoked from it.
-// The decision for a role and a schema version is made once and kept.
+// Needs holds the privileges that a statement, a read or a mutation needs. It also holds the decision for each role
+// that has used it: whether the role has these privileges. The newest schema decides, even for a read of an older
+// version, so a role cannot read what was revoked from it. The decision for a role and a schema version is made once
+// and kept.
 type Needs struct {
 	list    []schema.Need
 	decided atomic.Pointer[decisions]

@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Projection holds the table or index and the columns that a READ names, and what follows from them in a schema
+// Projection holds the table or index and the columns that a READ names, and all that such reads share in one schema
 // version.
 type Projection struct {
 	*table.Projection

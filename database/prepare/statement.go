@@ -27,8 +27,8 @@ type Statement struct {
 	*Prepared
 	Text stats.Text
 
-	// literals[i] is the value of Plan.Params[i] if that parameter stands for a literal of the text, and invalid
-	// otherwise. literals is nil unless the plan is a generic one: see genericPlan.
+	// literals is set only for a generic plan: see genericPlan. literals[i] is the value of Plan.Params[i] if that
+	// parameter has replaced a literal of the text, and invalid otherwise.
 	literals []value.Value
 }
 
@@ -244,8 +244,8 @@ func isPoint(p *plan.Plan) bool {
 	return p.Read.Seeks[0].Tuples == nil
 }
 
-// Literal returns the value of Plan.Params[i] if that parameter stands for a literal of the text. Otherwise it returns
-// false.
+// Literal returns the value of Plan.Params[i] if that parameter has replaced a literal of the text. Otherwise it
+// returns false.
 func (s *Statement) Literal(i int) (value.Value, bool) {
 	if s.literals == nil || s.literals[i].Kind() == value.Invalid {
 		return value.Value{}, false
@@ -253,7 +253,8 @@ func (s *Statement) Literal(i int) (value.Value, bool) {
 	return s.literals[i], true
 }
 
-// Literals returns the values of the parameters that stand for literals, by name.
+// Literals returns the values of the parameters that have replaced literals, by name. It returns nil if the plan is not
+// a generic one.
 func (s *Statement) Literals() map[string]value.Value {
 	if s.literals == nil {
 		return nil

@@ -21,8 +21,8 @@ func appliedKey(operation string, number int) []byte {
 	return meta.Key(meta.Applied, operation, fmt.Sprintf("/%06d", number))
 }
 
-// Applied returns the times at which the statements of an operation took effect, in order, for those statements that
-// have. began is when the operation began.
+// Applied returns the times at which the statements of an operation took effect, in order. It leaves out statements
+// that have not taken effect yet, and records of an operation of the same name that did not begin at the time began.
 func Applied(store kv.Store, operation string, began time.Time) (list []time.Time, err error) {
 	err = meta.Each(store, meta.Applied+operation+"/", func(_ string, data []byte) error {
 		var s appliedRecord

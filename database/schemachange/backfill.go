@@ -68,14 +68,14 @@ func validatedLayout(v schema.Validation) *table.Layout {
 	return table.TableLayout(v.Table)
 }
 
-// rowsProgress computes the progress of a schema change over existing rows, over all of its jobs.
+// rowsProgress computes the progress of a schema change from the progress of all its jobs over existing rows.
 type rowsProgress struct {
 	manager    *Manager
 	percent    func(int) // is called with each new percentage, 0 to 99
 	jobs, done int
 }
 
-// of returns the function job.Job.Progress for a job that reads layout l.
+// of returns a function for the field Progress of a job that reads layout l.
 func (p *rowsProgress) of(l *table.Layout) func(last []byte) {
 	return func(last []byte) {
 		all := (float64(p.done) + p.manager.share(l, last)) / float64(p.jobs)

@@ -102,7 +102,8 @@ func (s *statement) report(p Progress) {
 	}
 }
 
-// applied adds to a batch the record that the statement takes effect at timestamp at.
+// applied adds to a batch the record that the statement takes effect at the timestamp at. It adds nothing if the
+// operation has no name.
 func (s *statement) applied(b kv.Batch, at mvcc.Timestamp) error {
 	if s.operation.Name == "" {
 		return nil
@@ -111,7 +112,7 @@ func (s *statement) applied(b kv.Batch, at mvcc.Timestamp) error {
 }
 
 // change runs one statement and returns the timestamp at which it took effect. If the last process left this statement
-// unfinished, change resumes it.
+// unfinished, change resumes it. If another statement is unfinished, change undoes that one first.
 func (m *Manager) change(ctx context.Context, s statement) (mvcc.Timestamp, error) {
 	if c := m.interrupted.Swap(nil); c != nil && c.record().is(&s) {
 		again := *c // other goroutines may read c
@@ -159,8 +160,8 @@ func (m *Manager) recordNoOp(s statement) (mvcc.Timestamp, error) {
 	return at, b.Commit()
 }
 
-// settle records durably that the newest version is no longer tentative. The key ranges in garbage, of the objects that
-// it dropped, are deleted with the older versions.
+// settle records durably that the newest version is no longer tentative, because its schema change is complete. garbage
+// holds the key ranges of the objects that the version has dropped. They are deleted together with the older versions.
 func (m *Manager) settle(garbage []table.Span, s *statement) error {
 	v := m.Newest()
 	if err := m.storeVersion(v, v.Catalog, publication{garbage: garbage, statement: s}, kv.Batch.Commit); err != nil {
@@ -171,8 +172,8 @@ func (m *Manager) settle(garbage []table.Span, s *statement) error {
 	return nil
 }
 
-// undo publishes the catalog old again, after a change that failed or was cancelled with the error cause. It returns
-// cause. If the undo fails too, it returns an error whose text contains cause.
+// undo makes the catalog in old the newest one again, after a change has failed or was cancelled with the error cause.
+// It returns cause. If the undo fails too, it returns an error whose text contains cause.
 func (m *Manager) undo(ctx context.Context, old *schema.Catalog, cause error) error {
 	if m.Catalog() == old {
 		return cause
@@ -183,8 +184,8 @@ func (m *Manager) undo(ctx context.Context, old *schema.Catalog, cause error) er
 	return cause
 }
 
-// revert publishes an older catalog again. The keys of tables and indexes that only the newest catalog has become
-// garbage, to be deleted later.
+// revert makes an older catalog the newest one again. If a table or index is only in the catalog that it replaces, its
+// keys become garbage, which is deleted later. Index entries that no read may have used are deleted at once.
 func (m *Manager) revert(ctx context.Context, old *schema.Catalog) error {
 	tables, indexes := m.Catalog().Without(old)
 	unread := slices.DeleteFunc(slices.Clone(indexes), m.hasServed)
@@ -282,7 +283,7 @@ func spacesOf(tables []*schema.Table, indexes []*schema.Index) []table.Span {
 
 // abandon is called when op ends before Update could run it. It undoes the statement of op that the last process left
 // unfinished, unless op will be resumed. It does not wait for another schema change, which may take hours. If one runs,
-// a goroutine undoes the statement after that change, unless the change itself does so.
+// that change undoes the statement, or else a goroutine does so after it.
 func (m *Manager) abandon(op *Operation) error {
 	if op.interrupted() {
 		return nil

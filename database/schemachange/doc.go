@@ -10,8 +10,9 @@
 //
 // Lock order: background.Work, held shared for a whole schema change, before Manager.Token, held for a whole change,
 // before the gate at which package txn lets a change publish a catalog, before the locks of change streams and
-// sequences. Requests take none of these: the list of versions is replaced, never changed. Collection only tries
-// Manager.Token, so it never waits for a schema change; but a change waits while Forget writes its batch.
+// sequences. Requests take none of these: the list of versions is replaced, never changed. Garbage collection takes
+// Manager.Token only if it is free, so it never waits for a schema change. But a change waits while Forget writes its
+// batch.
 //
 // Imports of this module: changestream, database/background, database/job, database/meta, database/prepare, database/sequence, kv, mvcc, schema, stats/cpu, table, txn, usererror.
 package schemachange

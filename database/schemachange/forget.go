@@ -41,8 +41,8 @@ func (m *Manager) FindObsolete(horizon mvcc.Timestamp) *Obsolete {
 	return past
 }
 
-// interleavedOnlyIn returns the interleaved tables and indexes that only versions have. others are the versions after
-// these.
+// interleavedOnlyIn returns the interleaved tables and indexes that only the given versions have. others holds all
+// versions that follow them.
 func interleavedOnlyIn(versions, others []*Version) (list []*table.Layout) {
 	// When a schema change fails, its undo publishes again the objects that the change has dropped. So a later version
 	// may have an object that an earlier one lacks.
@@ -94,9 +94,9 @@ func (o *Obsolete) Owns() func(key []byte) bool {
 	}
 }
 
-// Forget deletes the obsolete schema versions, and the keys of their tables and indexes that are not interleaved.
-// Before it, the caller must have deleted the keys of the interleaved ones, which Owns selects. If a schema change has
-// begun meanwhile, Forget does nothing; the next collection tries again.
+// Forget deletes the obsolete schema versions, and the keys of their tables and indexes that are not interleaved. The
+// caller must have deleted the keys of the interleaved ones before: Owns selects them. If a schema change is running,
+// Forget does nothing, and the next collection tries again.
 func (m *Manager) Forget(past *Obsolete) error {
 	if len(past.versions) == 0 || !m.Token.TryAcquire() {
 		return nil

@@ -12,15 +12,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// An index is built without a lock. Writers maintain the index from the moment at which a catalog is published that has
-// it as write-only: the entries that they put or delete have later timestamps than that publication. The build writes
-// the entries of the rows that existed before, at the timestamp of the publication, so their versions are older than
-// those of all writers. So the newest version of an entry is right after every write to its row:
+// An index is built without a lock. Before the build, a catalog is published in which the index is write-only. From
+// then on writers maintain the index: the entries that they put or delete have later timestamps than the publication.
+// The build writes the entries of the rows that existed before, with the timestamp of the publication. These versions
+// are older than those of all writers, so the newest version of an entry is right after every write to its row:
 //
-//	the build read a row    entry at the publication                       a read sees
-//	updated later           the same, and a tombstone of the writer above  no entry; the writer has put the new one
-//	deleted later           the same, and a tombstone of the writer above  no entry
-//	that a writer had put   the same, and the writer's own above           the writer's entry
+//	row that the build read  versions of its entry                       what a read sees later
+//	never changed            the build's                                 the build's entry
+//	updated later            the build's, then the writer's tombstone    no entry here; the writer has put the new entry
+//	deleted later            the build's, then the writer's tombstone    no entry
+//	put by a writer          the build's, then the writer's               the writer's entry
 //
 // Between the publication and the end of the build, the history of the index differs from the history of the table. No
 // read ever sees that: a read uses an index only at timestamps at or after the publication of a catalog that has the
@@ -45,8 +46,8 @@ const (
 )
 
 // buildIndex writes the entries of x for the rows that existed when a catalog with x was published at timestamp at.
-// name is the name of its checkpoint; if there is one, the build continues after it. progress is called after each step
-// with the key of the last row that is done.
+// name is the name of the build's checkpoint. If the checkpoint exists, the build continues after it. progress is
+// called after each step with the key of the last row that is done.
 func (m *Manager) buildIndex(ctx context.Context, name string, x *schema.Index, at mvcc.Timestamp, progress func(last []byte)) error {
 	b := indexBuild{manager: m, name: name, index: x, at: at}
 	var done bool
@@ -98,7 +99,7 @@ func (b *indexBuild) step(ctx context.Context) (more bool, err error) {
 		return false, fmt.Errorf("write entries of index %s: %w", b.index.FullName(), err)
 	}
 	// If the horizon of collection is above the snapshot, garbage collection may have removed the tombstone of a later
-	// write to a row. Then the entry written here would wrongly show.
+	// write to a row. Then reads would wrongly find the entry that this step has written.
 	if b.manager.cfg.Rows.Horizon() > snapshot.Timestamp() {
 		return false, fmt.Errorf("entries of index %s were written later than the version retention period allows", b.index.FullName())
 	}

@@ -18,8 +18,8 @@ import (
 )
 
 // The store keeps schema versions like versions of rows. It has one record for each schema version. For each table it
-// has a record for each version that changed the table. A schema version uses, of each table, the newest record that is
-// not younger than the version.
+// has a record for each version that changed the table. For each table, a schema version uses the newest record that is
+// not younger than the version itself.
 
 // schemaRecord is a schema version as stored, without its tables.
 type schemaRecord struct {
@@ -32,9 +32,9 @@ type schemaRecord struct {
 	Change *changeRecord `json:",omitempty"`
 }
 
-// storeVersion stores a version durably as it is published, with the tables that differ from the catalog before; before
-// is nil for the first version. The same batch records that p.statement took effect, unless that is nil. storeVersion
-// calls commit to commit the batch.
+// storeVersion stores version v durably when it is published. It stores the tables in which v differs from the catalog
+// before, which is nil for the first version. If p.statement is not nil, the same batch records that this statement
+// took effect. storeVersion calls the function commit to commit the batch.
 func (m *Manager) storeVersion(v *Version, before *schema.Catalog, p publication, commit func(kv.Batch) error) error {
 	b := meta.NewBatch(m.cfg.Store)
 	defer b.Close()

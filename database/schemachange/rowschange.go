@@ -51,7 +51,7 @@ type stage struct {
 	jobs    []rowsJob // to run in this order once the catalog is published
 }
 
-// rowsJob is a job over existing rows. If it has a checkpoint, it continues after it.
+// rowsJob is a job over existing rows. If a checkpoint of the job exists, the job continues after it.
 type rowsJob struct {
 	name   string // name of the checkpoint
 	layout *table.Layout
@@ -207,8 +207,8 @@ func (m *Manager) FindInterrupted(ctx context.Context) error {
 	return nil
 }
 
-// sameCatalog reports whether catalogs x and y have the same stored form, as the version that follows the catalog
-// before.
+// sameCatalog reports whether the catalogs x and y would be stored in the same form, each as the version that follows
+// the catalog in before.
 func sameCatalog(before, x, y *schema.Catalog) (bool, error) {
 	a, err := x.Marshal(before)
 	if err != nil {

@@ -49,7 +49,7 @@ type Counters struct {
 	loading sync.Mutex
 }
 
-// New returns the counters of a database that does not exist yet. Open must be called before the first number is taken.
+// New returns the counters of a database. Open must be called before the first number is taken.
 func New(store kv.Store) *Counters { return &Counters{store: store} }
 
 // Open sets the database of the counters: its key space, and a function that returns its newest catalog.
@@ -66,7 +66,8 @@ func (c *Counters) Next(name string, g *schema.Generator) (int64, error) {
 	return n.named(name, g)
 }
 
-// named is nextValue, with the error for users if the sequence is exhausted. name is the sequence's name in that error.
+// named calls nextValue. If the sequence is exhausted, it returns an error for users, which contains name, the name of
+// the sequence.
 func (n *counter) named(name string, g *schema.Generator) (int64, error) {
 	v, err := n.nextValue(g)
 	if err != nil && errors.Is(err, errExhausted) {
@@ -134,9 +135,9 @@ func (c *Counters) Taker(name string, g *schema.Generator) func() (int64, error)
 }
 
 // Restarted takes part in a schema change that restarts generators. Each restarted generator has a new counter. If its
-// old counter was used, Restarted adds to the schema version's batch b that the new one was used, because the state of
-// a used sequence must never be NULL again. It does not load the new counter into memory: if the batch fails, the next
-// schema change may give the same ID to another counter.
+// old counter was used, Restarted adds to b, the batch of the schema version, a record by which the new counter counts
+// as used, because the state of a used sequence must never be NULL again. It does not load the new counter into memory:
+// if the batch fails, the next schema change may give the same ID to another counter.
 func (c *Counters) Restarted(b kv.Batch, list []schema.Restart) error {
 	for _, r := range list {
 		_, before, err := c.State(r.Before)
@@ -161,8 +162,8 @@ func (c *Counters) Restarted(b kv.Batch, list []schema.Restart) error {
 	return nil
 }
 
-// Forget adds to a batch the deletion of all counters that are not in kept. The caller may call it only when the
-// database has a single schema version, and kept holds the counters of that version.
+// Forget adds to a batch the deletion of all counters that are not in kept. It may be called only when the database has
+// a single schema version. kept holds the IDs of that version's counters.
 func (c *Counters) Forget(b kv.Batch, kept map[schema.TableID]bool) error {
 	prefix := meta.OfSpace(meta.Counter, c.space)
 	return meta.Each(c.store, prefix, func(name string, _ []byte) error {
@@ -242,7 +243,7 @@ func (n *counter) nextValue(g *schema.Generator) (int64, error) {
 	return v, nil
 }
 
-// nextValueSlow does the work of nextValue if at, the number taken, is not reserved yet or has a value that the
+// nextValueSlow continues nextValue with the number at, which was taken but is not reserved yet or has a value that the
 // generator skips.
 func (n *counter) nextValueSlow(at int64, g *schema.Generator) (int64, error) {
 	n.mu.Lock()
@@ -262,8 +263,8 @@ func (n *counter) nextValueSlow(at int64, g *schema.Generator) (int64, error) {
 		if to == at {
 			return reverse(at), n.reserve(at)
 		}
-		// Other goroutines may have taken numbers meanwhile. The first number at or after to that nobody has taken is
-		// the next candidate.
+		// Other goroutines may have taken numbers meanwhile. The next candidate is the first number that nobody has
+		// taken and that is not less than to.
 		if next := n.next.Load(); next > to {
 			at = n.next.Add(1) - 1
 		} else if n.next.CompareAndSwap(next, to+1) {
@@ -317,7 +318,7 @@ func (n *counter) state() (next int64, ok bool) {
 
 // giveBack closes the counter. If some reserved numbers were not given out, it adds to the batch a record by which they
 // are no longer reserved, and returns true. A concurrent nextValue that still loads the old bound is harmless: it has
-// increased next before.
+// increased next before that, so the record counts its number as given out.
 func (n *counter) giveBack(b kv.Batch) (bool, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

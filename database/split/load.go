@@ -11,16 +11,16 @@ import (
 )
 
 // loads holds the load of each split of a database by the minute. The load is the CPU time that executions used in the
-// split. Only sampled executions are measured; each counts for many (cpu.Meter.Weight). The loads of the minute in
-// which the process ends are lost.
+// split. Only sampled executions are measured; each represents many others (cpu.Meter.Weight). The loads of the minute
+// in which the process ends are lost.
 type loads struct {
 	mu      sync.Mutex
 	minutes [2]minuteLoads // the newest minute, and the minute before it
 	key     []byte         // buffer for building a key of minuteLoads.splits
 }
 
-// minuteLoads holds the loads of one minute. Its key for a split is made of the split's two bounds, since the number of
-// a split may change within the minute.
+// minuteLoads holds the loads of one minute. The key of a split in splits is made of the split's two bounds, since the
+// number of a split may change within the minute.
 type minuteLoads struct {
 	minute int64 // minutes since 1970
 	splits map[string]*splitLoad
@@ -38,16 +38,16 @@ const (
 	// warmSplit is the lowest score of a split for which unsplittable returns reasons:
 	// https://cloud.google.com/spanner/docs/introspection/hot-split-statistics.
 	warmSplit = 50
-	// largeScan is the number of rows of a split from which on a scan counts as large.
+	// largeScan is the least number of rows that a scan must read in a split to count as a large scan.
 	largeScan = 1000
-	// nearlyAll is the share of a split's load, from 0 to 1, that one row or large scans must cause to be given as a
-	// reason.
+	// nearlyAll is a share of a split's load, from 0 to 1. unsplittable gives one row, or large scans, as a reason if
+	// they cause at least this share.
 	nearlyAll = 0.8
 )
 
 // Charge adds the CPU time of a tracked execution to the loads of the splits that it used, in proportion to the rows
-// that it read or wrote in each. It multiplies the time by the number of executions for which this sampled one stands.
-// As in all statistics, the time counts in the minute in which the execution ends; at is that moment.
+// that it read or wrote in each. It multiplies the time by the weight of t, which is the number of executions that this
+// sampled one represents. at is when the execution ended. As in all statistics, the time counts in that minute.
 func (m *Manager) Charge(t *Tracker, cpu time.Duration, at time.Time) {
 	var rows int64
 	for i := range t.calls {
@@ -131,8 +131,8 @@ func (m *Manager) Loads(end time.Time) []stats.SplitLoad {
 }
 
 // score returns the CPU_USAGE_SCORE of the minute: the share of one core that the split has used, in percent. The
-// service compares the load of a split with the capacity of the server that holds it; here a core stands for that
-// server. As there, a split with 50 or more is warm, and one with 100 is hot
+// service compares the load of a split with the capacity of the server that holds it; Crowfoot compares it with one
+// core. In both, a split with a score of 50 or more is warm, and one with 100 is hot
 // (https://cloud.google.com/spanner/docs/introspection/hot-split-statistics).
 func (l *splitLoad) score() int64 {
 	return min(int64((l.cpu*100+time.Minute/2)/time.Minute), 100)
@@ -161,7 +161,7 @@ type vote struct {
 	lead int64
 }
 
-// add adds n votes for a row. To add another vote to v, pass its row and its lead.
+// add adds n votes for a row. To add the result of another vote to v, pass the row and the lead of that vote.
 func (v *vote) add(row uint64, n int64) {
 	switch {
 	case v.row == row:

@@ -34,8 +34,8 @@ func (m *Manager) ends(span table.Span, at mvcc.Timestamp) (first, last []byte, 
 	return first, last, nil
 }
 
-// keyAt returns a key between first and last such that about the given share (0 to 1) of total bytes lies between start
-// and the key.
+// keyAt returns a key between first and last. About the given share (0 to 1) of the total bytes lies between start and
+// that key.
 func (m *Manager) keyAt(start, first, last []byte, total uint64, share float64) ([]byte, error) {
 	common := commonPrefix(first, last)
 	low, high := number(first[common:]), number(last[common:])

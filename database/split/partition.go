@@ -69,7 +69,8 @@ type slice struct {
 
 // Partition divides the keys of the layout into ranges so that the statement reads about the same number of bytes in
 // each. The ranges are in order and cover all keys of the layout. A range also ends at each split point of a user, so
-// some ranges may be smaller. If there are no rows, there is one range.
+// some ranges may be smaller. If there are more of these points than the number of ranges allows, ranges end at some of
+// them only. If there are no rows, there is one range.
 func (m *Manager) Partition(ctx context.Context, p Partitioning) ([]table.Span, error) {
 	space, _ := p.Layout.Space()
 	list, err := m.slices(ctx, &p)
@@ -95,8 +96,9 @@ func (m *Manager) pointsIn(span table.Span) (points [][]byte) {
 	return points
 }
 
-// bounds returns the keys at which the second and all further partitions begin. The number of partitions is n, or the
-// number of pieces between the split points of users if that is larger; but it is never above most.
+// bounds returns the keys at which the second and all further partitions begin. n is the wanted number of partitions.
+// If the split points of users divide the slices into more pieces, there is a partition for each piece. The number of
+// partitions never exceeds the limit in most.
 func bounds(list []slice, points [][]byte, n, most int64) (bounds [][]byte) {
 	pieces := piecesOf(list, points)
 	if int64(len(pieces)) >= most {

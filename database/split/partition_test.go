@@ -140,8 +140,8 @@ var partitionShapes = []struct {
 }
 
 // TestPartitionsOfShapes checks that partitions have about the same size in three cases: the rows are only in memory,
-// they are in files, or they are too many for all of them to be read. Another table, whose rows are large, has keys
-// before them.
+// they are in files, or they are too many for all of them to be read. The keys of another table, whose rows are large,
+// lie before the keys of these rows.
 func TestPartitionsOfShapes(t *testing.T) {
 	for _, c := range partitionShapes {
 		t.Run(c.name, func(t *testing.T) {

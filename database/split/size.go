@@ -14,8 +14,8 @@ import (
 const LargeBytes = 4 << 30
 
 // SplitBySize divides each split larger than large bytes into two halves. It joins neighbours that together are smaller
-// than large/2; this lower limit keeps a bound in place while rows come and go. It puts bounds only before rows of root
-// tables and before index entries.
+// than large/2. This limit is lower, so that a bound stays in place while rows come and go. It puts bounds only before
+// rows of root tables and before index entries.
 func (m *Manager) SplitBySize(large uint64) error {
 	all, err := m.size(table.Span{})
 	if err != nil {
@@ -57,8 +57,8 @@ func (m *Manager) setSizeBounds(bounds [][]byte) {
 	}
 }
 
-// splitSpace returns the bounds by size in the key range of a layout. points are the bounds that users have set. old
-// are the bounds that the previous SplitBySize found.
+// splitSpace returns the bounds that divide the key range of a layout, space, by size. points are the bounds that users
+// have set. old are the bounds that the previous SplitBySize found.
 func (m *Manager) splitSpace(l *table.Layout, space table.Span, points, old [][]byte, large uint64) ([][]byte, error) {
 	total, err := m.size(space)
 	if err != nil || total < large/2 {
@@ -80,8 +80,8 @@ func (m *Manager) size(span table.Span) (uint64, error) {
 	return n, nil
 }
 
-// kept returns those of the old bounds by size in a space that stay. A bound stays if the splits on its two sides
-// together have at least large/2 bytes.
+// kept returns those bounds in old that lie in the space and stay. A bound stays if the two splits beside it together
+// have at least large/2 bytes.
 func (m *Manager) kept(space table.Span, points, old [][]byte, large uint64) (kept [][]byte, err error) {
 	for i, bound := range old {
 		if bytes.Compare(bound, space.Start) <= 0 || bytes.Compare(bound, space.End) >= 0 {
@@ -126,8 +126,8 @@ func (m *Manager) middles(l *table.Layout, parts []table.Span, large uint64) (bo
 	return bounds, nil
 }
 
-// middle returns the key of a row of the layout near the middle of a span, which has total bytes. It returns nil if no
-// row begins there.
+// middle returns the key of a row of the layout near the middle of a span, which has total bytes. It returns nil if it
+// finds no such row after the first row of the span.
 func (m *Manager) middle(l *table.Layout, span table.Span, total uint64) ([]byte, error) {
 	first, last, err := m.ends(span, mvcc.Latest)
 	if err != nil || first == nil {

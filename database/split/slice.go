@@ -18,8 +18,8 @@ const (
 	// so few partitions that each has at least leastSlicesEach slices.
 	maxSlices       = 128 << 10
 	leastSlicesEach = 4
-	// sliceBytes is a number of bytes on disk. Reading that many takes as long as finding a slice by the sizes of
-	// ranges.
+	// sliceBytes is the least size of a slice, in bytes on disk, for which slices are found by the sizes of ranges. To
+	// read fewer bytes is quicker than to find a slice in this way.
 	sliceBytes = 64 << 10
 	// sampleRows is how many rows of a slice are read to estimate the number and size of all its rows.
 	sampleRows = 64
@@ -103,8 +103,8 @@ func joinPairs(list []slice) []slice {
 	return list[:len(list)/2]
 }
 
-// halve divides a span into halves, and these again, until each part has at most each bytes on disk, or a single key.
-// It calls emit with the parts, in order.
+// halve divides a span into halves, and the halves again, until no part has more bytes on disk than each says, except a
+// part with a single key. It calls emit with the parts, in order.
 func (m *Manager) halve(ctx context.Context, span table.Span, each uint64, emit func(span table.Span, size uint64) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -129,9 +129,9 @@ func (m *Manager) halve(ctx context.Context, span table.Span, each uint64, emit 
 	return m.halve(ctx, table.Span{Start: bound, End: span.End}, each, emit)
 }
 
-// half returns the stored key nearest to the middle of a span of size bytes. Keys of the span lie on both sides of it.
-// It returns nil if the span has fewer than two keys. To find the middle, it compares only the eight bytes that follow
-// the common prefix of all keys in the span.
+// half returns a stored key near the middle of a span, which has size bytes. The span has a key before it. It returns
+// nil if the span has fewer than two keys. To find the middle, it compares only the eight bytes that follow the common
+// prefix of all keys in the span.
 func (m *Manager) half(span table.Span, size uint64) ([]byte, error) {
 	first, last, err := m.cfg.Rows.Ends(span.Start, span.End)
 	if err != nil || bytes.Equal(first, last) {

@@ -40,8 +40,8 @@ type call struct {
 	vote
 }
 
-// Track makes t record an execution that stands for weight similar executions. With weight 0, t records only the calls
-// for RemoteCalls.
+// Track makes t record an execution. weight is the number of similar executions that a sampled execution represents. If
+// weight is 0, t records only the calls for RemoteCalls.
 func (m *Manager) Track(t *Tracker, now time.Time, weight int64) {
 	*t = Tracker{splits: m.at(now), weight: weight}
 	t.calls = t.room[:0]
@@ -50,7 +50,8 @@ func (m *Manager) Track(t *Tracker, now time.Time, weight int64) {
 // Active reports whether the tracker records anything.
 func (t *Tracker) Active() bool { return t.splits != nil }
 
-// Sampled reports whether the execution stands for others, so that the caller must pass its CPU time to Charge.
+// Sampled reports whether the execution is a sampled one, which represents others. If so, the caller must pass its CPU
+// time to Charge.
 func (t *Tracker) Sampled() bool { return t.weight > 0 }
 
 // View returns the view through which the execution must read.
@@ -75,10 +76,11 @@ func (t *Tracker) Writer(w table.Writer) table.Writer {
 	return t
 }
 
-// RemoteCalls returns how many servers the execution would call if each split had a server of its own. It is the number
-// of splits that were read; or 0 if it was one split, whose server would execute the statement itself. A published
-// study saw 4 for a query over four splits of Cloud Spanner, and 0 for queries of one (Pablo Arrojo's comparison of SQL
-// and READ). Crowfoot makes none of these calls, since one process serves all splits.
+// RemoteCalls returns how many servers the execution would call if each split had a server of its own. That is the
+// number of splits that it has read. But if it has read only one split, the number is 0, because that split's server
+// would execute the statement itself. A published study saw 4 for a query over four splits of Cloud Spanner, and 0 for
+// queries of one (Pablo Arrojo's comparison of SQL and READ). Crowfoot makes none of these calls, since one process
+// serves all splits.
 func (t *Tracker) RemoteCalls() int64 {
 	n := int64(0)
 	for i := range t.calls {
@@ -114,8 +116,8 @@ type batchTracker struct{ *Tracker }
 // Timestamp implements table.BatchView.
 func (t batchTracker) Timestamp() mvcc.Timestamp { return t.batch.Timestamp() }
 
-// ReadCopy records that about rows rows of spans are read from a columnar copy. It distributes them equally over the
-// splits of the spans.
+// ReadCopy records a read of spans from a columnar copy. rows is about how many rows it reads. ReadCopy distributes
+// this number equally over the splits of the spans.
 func (t batchTracker) ReadCopy(spans []table.Span, rows int64) {
 	var read []int
 	for _, s := range table.Ranges(spans) {
@@ -237,7 +239,8 @@ func (c *trackingCursor) Next() bool {
 	return true
 }
 
-// visit moves the cursor to the split of a key, and adds the key's vote.
+// visit moves the cursor to the split of a key. If the execution is a sampled one, it also adds the key's vote, for the
+// first votedRows rows in the split.
 func (c *trackingCursor) visit(key []byte) {
 	t := c.tracker
 	if !t.splits.holds(c.split, key) {

@@ -23,7 +23,7 @@ func fourSplits(t *testing.T) *world {
 	return w
 }
 
-// track begins to track an execution that stands for weight executions.
+// track begins to track an execution that represents weight executions.
 func (w *world) track(weight int64) *Tracker {
 	t := new(Tracker)
 	w.Track(t, w.now, weight)
@@ -184,7 +184,7 @@ func (w *world) wantLoads(want ...string) {
 // TestSplitLoads charges executions with known times and compares all rows of the statistics.
 func TestSplitLoads(t *testing.T) {
 	w := fourSplits(t)
-	// A sampled read of two keys stands for eight reads of 3 s each: 24 s are 40 % of a minute. Each key's split gets
+	// A sampled read of two keys represents eight reads of 3 s each: 24 s are 40 % of a minute. Each key's split gets
 	// half of that: 20 % and 20 %.
 	tr := w.track(8)
 	w.read(tr, w.keys(30, 60), 0, false)
@@ -276,8 +276,8 @@ func TestUnsplittable(t *testing.T) {
 	minute("half of it scans", "", all, get(1))
 }
 
-// TestVote checks that a vote finds the row with the majority, in whatever order the votes come, and also if several
-// votes are added up.
+// TestVote checks that a vote finds the row with the majority, and that the sum of several votes finds it, too. The
+// order of the votes must not matter.
 func TestVote(t *testing.T) {
 	for share := range 11 {
 		var all vote

@@ -24,14 +24,14 @@ import (
 )
 
 // Row deletion policies are applied in passes over the tables that have one. The pass over one table is a job. The job
-// looks for expired rows in a snapshot and deletes them in small transactions. These give way to all other
-// transactions, and check again whether the rows have expired.
+// looks for expired rows in a snapshot and deletes them in small transactions. The small transactions give way to all
+// other transactions, and check again whether the rows have expired.
 //
 // The pause after a pass is shareOfPasses times as long as the pass. So a table that must be read from end to end costs
 // a thousandth of a core. shortestInterval limits the pause so that a developer sees rows disappear soon enough but
-// passes stay rare. longestInterval is that of the service, where "a background process checks daily":
-// https://cloud.google.com/spanner/docs/ttl. The first pass begins firstInterval after the start, when the clients of a
-// new server have been served: many servers do not live for a minute.
+// passes stay rare. longestInterval is the interval of the service, where "a background process checks daily":
+// https://cloud.google.com/spanner/docs/ttl. The first pass begins firstInterval after the start, so that a new server
+// serves its first clients first. Many servers, such as those of tests, run for less than a minute.
 const (
 	shareOfPasses    = 1000
 	firstInterval    = 10 * time.Second
@@ -295,7 +295,8 @@ func (e *expiry) retryBusy(ctx context.Context) error {
 
 func compareExpired(a, b table.Expired) int { return bytes.Compare(a.Key, b.Key) }
 
-// findIn sets found to the next rows after the key after, and returns them as a chunk. rows are sorted by key.
+// findIn sets e.found to the first of the given rows whose keys are greater than after, up to the limits, and returns
+// them as a chunk. rows are sorted by key.
 func (e *expiry) findIn(rows []table.Expired, after []byte, limits table.Limits) table.Chunk {
 	at, found := slices.BinarySearchFunc(rows, table.Expired{Key: after}, compareExpired)
 	if found {

@@ -14,8 +14,8 @@ import (
 // Databases are the names of the databases in each data directory. The second database is empty.
 var Databases = []string{"projects/p/instances/i/databases/music", "projects/p/instances/other/databases/small"}
 
-// File returns the name of a file in testdata for a format. The ending tgz stands for the packed directory, txt for its
-// schema and rows.
+// File returns the name of a file in testdata for a format. The file with the ending tgz is the packed directory, and
+// the file with the ending txt has its schema and rows as text.
 func File(f kv.Format, ending string) string { return fmt.Sprintf("%d.%s", f, ending) }
 
 // Unpack calls write with the name and the content of each file in a packed data directory.

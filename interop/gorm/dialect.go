@@ -18,8 +18,8 @@ import (
 // dialect generates the same statements as go-gorm-spanner, Google's dialect of GORM.
 type dialect struct {
 	database *sql.DB
-	// keys selects how the database generates keys. "" stands for the default, which is an identity column,
-	// "AUTO_INCREMENT" for that clause, and "DISABLED" for a sequence.
+	// keys selects how the database generates keys: "" by an identity column, which is the default; "AUTO_INCREMENT" by
+	// a column with that clause; "DISABLED" by a sequence.
 	keys string
 }
 
@@ -120,7 +120,8 @@ func (d dialect) Migrator(db *gorm.DB) gorm.Migrator {
 	return spannerMigrator{migrator.Migrator{Config: migrator.Config{DB: db, Dialector: d, CreateIndexAfterCreateTable: true}}, d}
 }
 
-// Translate replaces errors for which applications test by the errors that GORM defines for them.
+// Translate replaces the error ALREADY_EXISTS by the error that GORM defines for it, since applications test for that.
+// It returns other errors unchanged.
 func (d dialect) Translate(err error) error {
 	var of *driverError
 	if errors.As(err, &of) && of.code == codes.AlreadyExists {

@@ -113,7 +113,8 @@ func (decimal) GormDataType() string  { return "NUMERIC" }
 func (date) GormDataType() string     { return "DATE" }
 func (texts) GormDataType() string    { return "ARRAY<STRING(MAX)>" }
 
-// GormDBDataType returns the column's type in DDL. The length of its strings is that of the field's tag size.
+// GormDBDataType returns the column's type in DDL. The field's tag size gives the length of the strings; without the
+// tag, the length is MAX.
 func (texts) GormDBDataType(_ *gorm.DB, field *schema.Field) string {
 	if field.Size == 0 {
 		return "ARRAY<STRING(MAX)>"

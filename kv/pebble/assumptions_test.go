@@ -69,8 +69,8 @@ func TestAssumptions(t *testing.T) {
 	}
 }
 
-// An assumption is a statement about Pebble, what, on which the code at where depends. check returns an error if what
-// is false.
+// An assumption is a statement about Pebble. Its field what is the text of the statement, and where names the code that
+// depends on it. check returns an error if the statement is false.
 type assumption struct {
 	what, where string
 	check       func(*testing.T) error
@@ -841,7 +841,7 @@ func compactionEvents(t *testing.T) error {
 	return nil
 }
 
-// A heldFS blocks the creation of files of the category hold until release is closed.
+// A heldFS blocks the creation of files of the category in hold until the channel release is closed.
 type heldFS struct {
 	*world
 	hold    vfs.DiskWriteCategory

@@ -11,11 +11,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Checkpoint copies the store, as it is at one moment, to a new directory, and syncs the copy. The directory to must
-// not exist, but its parent must. Files that do not change any more become hard links if the file system supports
-// them. Reads and writes can run at the same time. The mark of a data directory is written to the copy only when all
-// of it is durable, so that an incomplete copy is refused by Open. If ctx ends first, Checkpoint removes the copy. If
-// the store has known damage, Checkpoint makes the copy and returns an error.
+// Checkpoint copies the store, as it is at one moment, to a new directory, whose path is to, and syncs the copy. The
+// directory must not exist yet, but its parent must. Files that do not change any more become hard links if the file
+// system supports them. Reads and writes can run at the same time. The mark of a data directory is written to the copy
+// only when all of it is durable, so that an incomplete copy is refused by Open. If ctx ends first, Checkpoint removes
+// the copy. If the store has known damage, Checkpoint makes the copy and returns an error.
 func (s *Store) Checkpoint(ctx context.Context, to string) error {
 	if err := s.guard.failure(); err != nil {
 		return err
@@ -40,8 +40,8 @@ func (s *Store) Checkpoint(ctx context.Context, to string) error {
 	return nil
 }
 
-// judgeTarget returns an error unless a copy can be made in the directory to. The directory must not exist, its parent
-// must exist, and it must lie outside of the data directory.
+// judgeTarget returns an error if no copy can be made in a directory: if the directory exists, if its parent does not
+// exist, or if it lies inside the data directory.
 func (s *Store) judgeTarget(to string) error {
 	if _, err := s.fs.Stat(to); err == nil {
 		return fmt.Errorf("%s exists already; a copy needs a directory of its own", to)

@@ -51,8 +51,8 @@ func TestDamagedVersions(t *testing.T) {
 	}
 }
 
-// TestUnreadVersions compacts a table whose last key has two versions while one read of the table fails; each run lets
-// the read of another block fail. It checks that nothing is lost, and that Pebble repeats the compaction.
+// TestUnreadVersions compacts a table whose last key has two versions while one read of the table fails. In each run
+// another read fails. It checks that nothing is lost, and that Pebble repeats the compaction.
 func TestUnreadVersions(t *testing.T) {
 	fs, want := twoVersions(t)
 	table, rng := last(t, fs, ".sst"), rand.New(rand.NewPCG(4, 0))

@@ -1,7 +1,8 @@
 package pebble
 
 // mostFiles is the number of table files that Pebble keeps open by default. Pebble raises a smaller limit to
-// leastFiles. Pebble cannot go on if the process may not open one more file, so the limit must fit.
+// leastFiles. Pebble cannot continue once the process has reached its own limit of open files, so Files gives a store
+// half of that limit, but at least leastFiles.
 const (
 	mostFiles  = 1000
 	leastFiles = 74

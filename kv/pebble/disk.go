@@ -33,20 +33,19 @@ const (
 	freeTables = memTables
 	// spacePerByte is how many bytes on disk each byte of a batch takes at first: one in the log and one in a table.
 	spacePerByte = 2
-	// Batches that may use the reserve are refused, too, when the free space falls below 1/reservedShare of what
-	// normally stays free, the reserve included.
+	// Even a batch that may use the reserve is refused when the free space falls below 1/reservedShare of what normally
+	// stays free. The reserve counts as part of both.
 	reservedShare = 4
 	// lookEvery is the interval at which the goroutine of watch reads the free space.
 	lookEvery = time.Second
-	// While compactions fail, level 0 grows. Ordinary batches are refused when level 0 has sublevelsToRefuse
-	// sublevels, and all batches when it has sublevelsToRefuseAll. Both are below l0Stop, from which on Pebble makes
-	// writers wait, because the memtables, and the batches admitted until the next check, will still be flushed to
-	// level 0.
+	// While compactions fail, level 0 grows. Ordinary batches are refused when level 0 has sublevelsToRefuse sublevels,
+	// and all batches when it has sublevelsToRefuseAll. At l0Stop sublevels Pebble makes writers wait. Both limits are
+	// lower, because the memtables, and the batches admitted until the next check, will still be flushed to level 0.
 	sublevelsToRefuse    = l0Stop / 2
 	sublevelsToRefuseAll = l0Stop - memTables - 1
 )
 
-// memTableSize returns the size of a memtable for a disk of total bytes. A total of 0 stands for a disk without limit.
+// memTableSize returns the size of a memtable for a disk of total bytes. A total of 0 means a disk without limit.
 func memTableSize(total uint64) uint64 {
 	if total == 0 {
 		return memTableBytes
@@ -54,11 +53,12 @@ func memTableSize(total uint64) uint64 {
 	return min(max(total/memTableShare, minMemTableBytes), memTableBytes)
 }
 
-// disk decides which batches may be committed, by the free space in the file system of a directory, and keeps a reserve of that space.
+// disk decides which batches may be committed, by the free space in the file system of a directory, and keeps a reserve
+// of that space.
 //
-// An ordinary batch is refused if after it less than the reserve and the space to keep free (freeTables) would be
-// left. A batch that may use the reserve is refused only when most of this space is used. Batches that are being
-// committed count as written, so that concurrent commits do not count on the same space.
+// An ordinary batch is refused if it would leave less space than the reserve and the space to keep free (freeTables)
+// take together. A batch that may use the reserve is refused only when most of this space is used. Batches that are
+// being committed count as written, so that concurrent commits do not count on the same space.
 //
 // A file system may refuse a write although it reports free space, for example because of a quota. Then the disk
 // deletes the reserve file, and refuses batches until the file could be made again.
@@ -211,8 +211,9 @@ func (d *disk) tryAdmit(n int64, useReserve bool) error {
 	return nil
 }
 
-// roomBeside returns how many more bytes may be admitted after these n bytes before the free space must be read again.
-// It returns an error if there is no space for the n bytes. The caller holds d.mu.
+// roomBeside returns how many more bytes may be admitted after a batch of n bytes before the free space must be read
+// again. It returns an error if there is no space for the batch, or if the reserve was given up because of an error.
+// The caller holds d.mu.
 func (d *disk) roomBeside(free, n int64) (int64, error) {
 	need := d.keepFree() + d.reserveBytes() - d.held + spacePerByte*(d.onTheirWay()+n)
 	switch {
@@ -230,8 +231,9 @@ func (d *disk) reserveLasts(free, n int64) bool {
 	return free+d.held-spacePerByte*(d.onTheirWay()+n) >= (d.keepFree()+d.reserveBytes())/reservedShare
 }
 
-// giveUpReserve deletes the reserve file to free space for a write that failed with err, and reports whether it freed
-// any. From then on, ordinary batches are refused. The caller may hold Pebble's mutexes.
+// giveUpReserve deletes the reserve file to free space for a write that failed with err, and reports whether it deleted
+// the file. Ordinary batches are then refused until the reserve is complete again, unless err is nil. The caller may
+// hold Pebble's mutexes.
 func (d *disk) giveUpReserve(err error) bool {
 	d.lookAtNext()
 	d.mu.Lock()

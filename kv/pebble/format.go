@@ -148,8 +148,8 @@ func judge(dir string, fs vfs.FS) (found, error) {
 	return found{marked: true, format: m.format, store: hasStore}, err
 }
 
-// isEngineFile reports whether a file is one of those that every store of Pebble has, and that Pebble makes first in a
-// checkpoint.
+// isEngineFile reports whether a file is of a kind that every Pebble store has. In a checkpoint, Pebble makes the files
+// of these kinds first.
 func isEngineFile(name string) bool {
 	return strings.HasPrefix(name, "OPTIONS-") || strings.HasPrefix(name, "marker.")
 }

@@ -22,15 +22,16 @@ const (
 	fullPatience = 2 * time.Second
 	fullPoll     = 100 * time.Millisecond
 	// Pebble retries a failed flush or compaction at once. So the guard delays the retry: a flush before it writes its
-	// first file, and a compaction before it begins. The delay doubles with each failure.
+	// first file, and a compaction before it begins. The delay begins at firstRetryDelay, and doubles with each failure
+	// up to lastRetryDelay.
 	firstRetryDelay = 10 * time.Millisecond
 	lastRetryDelay  = time.Second
 	// The store fails after flushAttempts failed flushes in a row, which take a little more than a second. Pebble
 	// would retry for ever, but has memory for only a limited amount of writes. If the disk is full, more flushes may
 	// fail before the store fails, as long as no commit waits for a flush.
 	flushAttempts = 8
-	// The store fails after compactionAttempts failed compactions from level 0 in a row during which a commit waited
-	// for such a compaction.
+	// The store fails when compactionAttempts compactions from level 0 fail in a row while a commit waits for such a
+	// compaction.
 	compactionAttempts = 8
 )
 
@@ -170,7 +171,7 @@ func isFull(err error) bool {
 	return err != nil && (vfs.IsNoSpaceError(err) || errors.Is(err, syscall.EDQUOT))
 }
 
-// pause waits for the duration d. If the store is closed, it returns false at once.
+// pause waits for the duration d and returns true. If the store is closed before, it returns false at once.
 func (fs *guardedFS) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -26,7 +26,7 @@ func newIter(r pebble.Reader, lower, upper []byte) (kv.Iterator, error) {
 	return iterator{it}, nil
 }
 
-// maxIdle is the maximum number of idle iterators. So many point reads can run at once without making new iterators.
+// maxIdle is the maximum number of idle iterators. That many point reads can run at once without making new iterators.
 const maxIdle = 32
 
 // iterators keeps idle unbounded iterators for the next point reads, since making one costs more than a seek. An
@@ -48,8 +48,8 @@ type pointIterator struct {
 	large  bool   // the last value read is longer than maxIdleValue
 }
 
-// maxIdleValue is a length in bytes. An iterator keeps the block of the value that it read last in memory. So an
-// iterator whose last value is longer than maxIdleValue is not kept.
+// maxIdleValue is the greatest length in bytes of the last value of an idle iterator. An iterator keeps in memory the
+// block of the value that it read last, so an iterator with a longer value is not kept.
 const maxIdleValue = 64 << 10
 
 // Value implements kv.Iterator.
@@ -67,7 +67,8 @@ func (s *Store) PointIter() (kv.Iterator, error) {
 	if it := s.idle.get(s.writes.Load()); it != nil {
 		return it, nil
 	}
-	// The counter must be read before the iterator is made. Then the iterator sees at least these writes.
+	// The counter must be read before the iterator is made, so that the iterator sees at least the writes that are
+	// counted.
 	writes := s.writes.Load()
 	it, err := s.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
 	if err != nil {

@@ -36,9 +36,10 @@ const (
 
 var errLogDamaged = errors.New("the write-ahead log is damaged")
 
-// scanLog reads a log. end is the offset after the last readable chunk, or after the trailer if there is one. proof is
-// an offset up to which readable chunks after end prove that the log was synced, else 0. The log is damaged at end if
-// an offset after end is known to have been synced. closed reports whether the log has a trailer.
+// scanLog reads a log. end is the offset after the last readable chunk before any damage, or after the trailer if there
+// is one. closed reports whether the log has a trailer. If readable chunks after end prove up to which offset the log
+// was synced, proof is that offset; else it is 0. The log is damaged at end if an offset after end is known to have
+// been synced.
 func scanLog(r io.Reader, num wal.NumWAL) (end, proof int64, closed bool, err error) {
 	s := logScan{num: uint32(num)}
 	block := make([]byte, logBlockBytes)

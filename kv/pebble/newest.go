@@ -91,8 +91,8 @@ func (n *newest) AddCollectedWithSuffixReplacement(_, _, _ []byte) error {
 }
 
 // since is a filter that leaves out those table files that have no version at or above this timestamp. Pebble still
-// applies the range deletions of these files. The filter leaves out no single blocks, because a seek whose block is
-// left out would continue in the next block that is not.
+// applies the range deletions of these files. The filter does not leave out single blocks of a file, because a seek to
+// a block that is left out would go on in a later block.
 type since uint64
 
 var _ pebble.BlockPropertyFilter = since(0)

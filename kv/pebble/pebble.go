@@ -3,18 +3,18 @@
 // It owns the layout of the data directory and the configuration of Pebble. Keys order by bytes. Bloom filters are
 // built on logical keys, without mvcc's version suffix. Each table file records the timestamp of its newest version.
 // Commits from many goroutines share one sync of the write-ahead log. The package keeps disk space free and refuses
-// batches for which there is no space (see disk.go). It reports errors after which the store can keep no further
-// writes (see guard.go). It promises that Open refuses and does not change a directory that is damaged or not
-// Crowfoot's, and that two processes never have the same directory open. Versions, timestamps and locks are the task
-// of other packages (mvcc, txn).
+// batches for which there is no space (see disk.go). It reports errors after which the store can keep no further writes
+// (see guard.go). It promises that Open refuses and does not change a directory that is damaged or not Crowfoot's, and
+// that two processes never have the same directory open. Versions, timestamps and locks are the task of other packages
+// (mvcc, txn).
 //
-// A data directory holds two files beside Pebble's own. CROWFOOT records the format of the other files (see
-// format.go). CROWFOOT.synced records how much of the write-ahead logs and the manifest was synced (see synced.go), so
-// that Open does not take damage for the end of such a file. The caller passes the file system: vfs.Default, or a
-// vfs.MemFS for a store in memory or for crash tests.
+// A data directory holds two files beside Pebble's own. CROWFOOT records the format of the other files (see format.go).
+// CROWFOOT.synced records how much of the write-ahead logs and the manifest was synced (see synced.go), so that Open
+// does not take damage for the end of such a file. The caller passes the file system: vfs.Default, or a vfs.MemFS for a
+// store in memory or for crash tests.
 //
-// This package knows more of Pebble's files than Pebble's API promises.
-// TestAssumptions checks each such thing against the version in go.mod.
+// This package relies on facts about Pebble's files that Pebble's API does not promise. TestAssumptions checks each of
+// these facts against the version in go.mod.
 //
 // Imports of this module: kv, memory, stats/cpu.
 package pebble

@@ -16,9 +16,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
 )
 
-// TestPileUp lets compactions fail. It checks that batches are refused before level 0 has so many sublevels that
-// Pebble makes writers wait. A successful compaction within level 0 or of lower levels must not end the refusal. A
-// compaction out of level 0 must, once few sublevels are left there.
+// TestPileUp lets compactions fail. It checks that batches are refused before level 0 has so many sublevels that Pebble
+// makes writers wait. A successful compaction within level 0 or of lower levels must not end the refusal. A compaction
+// out of level 0 must end it, once few sublevels are left there.
 func TestPileUp(t *testing.T) {
 	d, err := openDisk("data", vfs.NewMem())
 	if err != nil {
@@ -204,7 +204,7 @@ func TestSlowReserve(t *testing.T) {
 }
 
 // TestRefusedBatch checks that the size of a batch that is too large for the disk does not count while other batches
-// are checked. Otherwise these would be refused, too.
+// are checked. Otherwise the other batches would be refused, too.
 func TestRefusedBatch(t *testing.T) {
 	fs := &usageFS{FS: disktest.New("data", 64<<20)}
 	d, err := openDisk("data", fs)
@@ -224,7 +224,7 @@ func TestRefusedBatch(t *testing.T) {
 	}
 }
 
-// usageFS calls look when it is asked for the free space of the disk.
+// usageFS calls the function look when it is asked for the free space of the disk.
 type usageFS struct {
 	vfs.FS
 	look func()

@@ -17,20 +17,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// syncedFile is the name of a file that records how far the newest manifests and logs have been synced. It holds notes of 20 bytes, one for
-// each file:
+// syncedFile is the name of a file that records how far the newest manifests and logs have been synced. It holds notes
+// of 20 bytes, one for each file:
 //
 //	number of the file (8 bytes, big-endian), offset (8), CRC-32C of the file's name and both numbers (4)
 //
-// The first manifestNotes notes are for manifests, the others for logs. The note of a new file replaces the note of
-// the oldest file of its kind. The note of a file is overwritten after every sync of the file, before the commits that
-// wait for the sync are acknowledged.
+// The first manifestNotes notes are for manifests, the others for logs. The note of a new file replaces the note of the
+// oldest file of its kind. The note of a file is overwritten after every sync of the file, before the commits that wait
+// for the sync are acknowledged.
 //
 // syncedFile is not synced itself. After a crash of the process it is exact, since the operating system has its
-// contents. After a crash of the machine it may be old or empty. Its notes are true even then, since at least so much
-// of each file was synced. syncedFile always exists in a store of format 2 or later, since its name is durable before
-// the store has rows. If a log that has a note is missing, either the manifest says that all of it is in tables, or
-// the log is lost.
+// contents. After a crash of the machine it may be old or empty. Its notes are true even then, since each file was
+// synced at least up to the offset in its note. syncedFile always exists in a store of format 2 or later, since its
+// name is durable before the store has rows. If a log that has a note is missing, either the manifest says that all of
+// it is in tables, or the log is lost.
 const syncedFile = "CROWFOOT.synced"
 
 const (
@@ -131,8 +131,8 @@ func (n *notes) of(name string) int64 {
 // ring gives out the indexes of the notes for one kind of file in turn.
 type ring struct{ first, places, next int }
 
-// after returns a ring of the given number of notes, beginning at index first. The ring starts with the note after
-// that of the newest file.
+// after returns a ring for the given number of notes from index first on. The ring starts with the note that follows
+// the note of the newest file.
 func (n *notes) after(first, places int) ring {
 	r := ring{first: first, places: places}
 	for i, newest := 0, uint64(0); i < places; i++ {

@@ -85,8 +85,8 @@ func (m *merger) add(data []byte, names []string) error {
 	return nil
 }
 
-// addFile adds the file called name in from, and the files that it imports. It ignores a missing file, because
-// linking the files later returns an error for it.
+// addFile adds the file from[name] and the files that it imports. It ignores a missing file, because linking the files
+// later returns an error for it.
 func (m *merger) addFile(name string, from map[string]*descriptorpb.FileDescriptorProto) {
 	f := from[name]
 	if f == nil || m.files[name] != nil {

@@ -151,7 +151,7 @@ func (t *Map[K, V]) eachBackward(yield func(K, V) bool) bool {
 	return t == nil || t.right.eachBackward(yield) && yield(t.key, t.value) && t.left.eachBackward(yield)
 }
 
-// From yields the keys at or above first in ascending order, with their values.
+// From yields, in ascending order, the keys that are not lower than first, with their values.
 func (t *Map[K, V]) From(first K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { t.eachFrom(first, yield) }
 }
@@ -191,9 +191,9 @@ func Differences[K cmp.Ordered, V comparable](before, after *Map[K, V], f func(k
 	}
 }
 
-// cut divides the tree at key. It returns a tree of the lower keys, the value of key (or the zero value), and a tree
-// of the higher keys. Both trees share the nodes of t that are not on the path to key. They can only be iterated and
-// cut, because the heights and counts of their new nodes are wrong.
+// cut divides the tree at key. It returns a tree of the lower keys, the value of key (or the zero value), and a tree of
+// the higher keys. Both trees share the nodes of t that are not on the path to key. The two trees can only be iterated
+// and cut, because the heights and counts of their new nodes are wrong.
 func (t *Map[K, V]) cut(key K) (below *Map[K, V], value V, above *Map[K, V]) {
 	if t == nil {
 		return nil, value, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/cloudspannerecosystem/memefish/token"
 )
 
-// These match messages of the parser memefish, which names tokens in its own words: "expected token: ARRAY, <ident>,
-// but: <eof>". Users get messages in the form of Cloud Spanner: "Expecting ')' but found 'y'".
+// These expressions match messages of the parser memefish, which names tokens in its own words: "expected token: ARRAY,
+// <ident>, but: <eof>". Users get messages in the form of Cloud Spanner: "Expecting ')' but found 'y'".
 var (
 	expectation  = regexp.MustCompile(`^expect(?:ed)?:? (.*?)(?:,? (?:but|got)\b.*)?$`)
 	parsersNames = regexp.MustCompile(`(^| )(?:privilege )?(?:token|identifier|ident|pseu[ds]o keyword|keyword|beginning of simple query)(?::? |$)`)
@@ -90,7 +90,8 @@ func sentence(reason string) string {
 	return string(unicode.ToUpper(first)) + reason[size:]
 }
 
-// quoted returns the text of token at in quotes, for a message. A literal has quotes of its own and gets no more.
+// quoted returns the text of the token with index at, in quotes, for a message. A literal has quotes of its own and
+// gets no more.
 func (s *Statement) quoted(at int) string {
 	text := s.Text[s.tokens[at].pos:s.tokens[at].end]
 	if strings.ContainsRune("'\"`", rune(text[0])) {

@@ -13,7 +13,7 @@ type ScriptStatement struct {
 }
 
 // SplitScript splits a DDL script into its statements. Each statement ends in a semicolon, which may be missing after
-// the last one. Text that consists of comments is not a statement. Line numbers in errors are those of the script.
+// the last one. Text that consists only of comments is not a statement. Line numbers in errors are those of the script.
 func SplitScript(text string) ([]ScriptStatement, error) {
 	lexer := NewLexer(text)
 	script := &Statement{Text: text}

@@ -16,9 +16,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// TestBatchStops: a batch of DDL stops at the first statement that fails, whatever kind of statement and whichever step
-// of it fails. The statements before it have taken effect and have commit timestamps, the failed one has changed
-// nothing, and those after it do not begin.
+// TestBatchStops: a batch of DDL stops at the first statement that fails. This holds for all kinds of statements, and
+// for each step at which they can fail. The statements before the failed one have taken effect and have commit
+// timestamps. The failed statement has changed nothing, and the statements after it do not begin.
 func TestBatchStops(t *testing.T) {
 	admin, stop := served(t, vfs.NewMem(), time.Now)
 	defer stop()

@@ -49,9 +49,9 @@ func (s *databases) updateDatabaseDDL(ctx context.Context, req *databasepb.Updat
 	})
 }
 
-// changeSchema returns the work of UpdateDatabaseDdl. The first applied statements have already taken effect, so the
-// work begins with the statement after them. Schema changes of a database run in the order in which their operations
-// began.
+// changeSchema returns the work of UpdateDatabaseDdl. The parameter applied is the number of statements at the
+// beginning of the request that have already taken effect. The work skips these. Schema changes of a database run in
+// the order in which their operations began.
 func changeSchema(d *database.Database, req *databasepb.UpdateDatabaseDdlRequest, applied int) work {
 	return func(ctx context.Context, op *operation) (proto.Message, error) {
 		if err := op.awaitEarlier(ctx); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// deletedWhileItRuns begins the operation "change" and deletes it while its second statement waits for the lock that
-// the caller holds. It returns the operation.
+// deletedWhileItRuns begins the operation "change" and deletes it while its second statement waits. The statement waits
+// for a lock that the caller holds. It returns the operation.
 func (c client) deletedWhileItRuns() *operation {
 	c.Helper()
 	c.begin("change", script...)

@@ -23,7 +23,8 @@ func (s *databases) getIAMPolicy(_ context.Context, req *iampb.GetIamPolicyReque
 	return new(iampb.Policy), s.checkResource(req.Resource)
 }
 
-// checkResource returns an error unless the resource exists: a database, or a role or session in it.
+// checkResource checks the name of a database, or of a role or session in it. It returns an error if the database or
+// the role does not exist. It does not check whether the session exists.
 func (s *databases) checkResource(name string) error {
 	database, rest, _ := strings.Cut(name, "/databaseRoles/")
 	if rest == "" {

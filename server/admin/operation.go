@@ -66,8 +66,8 @@ type operation struct {
 type task struct {
 	resource, id string // if id is empty, an id is generated
 	metadata     proto.Message
-	// request is the request that the next process needs to resume the operation. It is nil if work is brief and waits
-	// for nothing: then the operation ends before the client gets the reply, and is never resumed.
+	// request is the request that the next process needs to resume the operation. It is nil if the work is brief and
+	// waits for nothing. Such an operation ends before the client gets the reply, and is never resumed.
 	request proto.Message
 	work    work
 }
@@ -133,9 +133,9 @@ func (op *operation) awaitEarlier(ctx context.Context) error {
 	}
 }
 
-// keepAgain is the pause between attempts to store a finished operation while the store takes no writes. Until the
-// result is stored, clients see the operation as running, because another process would run it again and might get
-// another result.
+// keepAgain is the pause between attempts to store a finished operation while the store refuses writes. Until the
+// result is stored, clients see the operation as running: if the process ends before that, the next process runs the
+// operation again, and may get another result.
 const keepAgain = 100 * time.Millisecond
 
 // run does the work of the operation and stores its result. If the work panics, only this operation fails. If the work
@@ -214,7 +214,7 @@ func (os *operations) keep(op *operation, ended *longrunningpb.Operation) error 
 
 // forgetApplied deletes the stored statement progress of an operation that was deleted while it ran. If a new operation
 // has the same name, forgetApplied does nothing, because the end of the new operation deletes the progress. The caller
-// holds records.
+// holds the mutex records.
 func (os *operations) forgetApplied(op *operation) error {
 	if _, _, err := os.find(op.name); usererror.CodeOf(err) == codes.NotFound {
 		return os.kept.ForgetOperations(op.name)
@@ -254,7 +254,7 @@ func (os *operations) add(op *operation, t task) error {
 
 // begins returns the start time for a new operation. The time is later than that of the previous operation even if the
 // clock was set back, because the next process resumes operations in the order of their start times. The caller holds
-// records.
+// the mutex records.
 func (os *operations) begins() time.Time {
 	now := os.clock().Round(0) // Round removes the monotonic clock, which is not stored
 	if !now.After(os.latest) {
@@ -435,7 +435,7 @@ func (op *operation) wait(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// update lets change modify the metadata. Clients get copies of it.
+// update calls change, which modifies the metadata. Clients get copies of the metadata.
 func (op *operation) update(change func(metadata proto.Message)) {
 	op.mu.Lock()
 	defer op.mu.Unlock()

@@ -35,8 +35,8 @@ func served(t *testing.T, fs vfs.FS, clock func() time.Time) (s *Admin, stop fun
 	return servedWith(t, fs, clock, func(*database.Registry) {})
 }
 
-// servedWith starts the administrative services with a store on a file system. Before operations are resumed, it passes
-// the registry to the function before.
+// servedWith starts the administrative services with a store on a file system. It calls its argument before with the
+// registry, and then lets the services resume operations.
 func servedWith(t *testing.T, fs vfs.FS, clock func() time.Time, before func(*database.Registry)) (s *Admin, stop func()) {
 	t.Helper()
 	store, err := pebble.Open("data", fs)
@@ -46,8 +46,8 @@ func servedWith(t *testing.T, fs vfs.FS, clock func() time.Time, before func(*da
 	return servedOn(t, store, clock, before)
 }
 
-// servedOn starts the administrative services with an open store, which stop closes. Before operations are resumed, it
-// passes the registry to the function before.
+// servedOn starts the administrative services with an open store, which stop closes. It calls its argument before with
+// the registry, and then lets the services resume operations.
 func servedOn(t *testing.T, store kv.Store, clock func() time.Time, before func(*database.Registry)) (s *Admin, stop func()) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)

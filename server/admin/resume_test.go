@@ -98,7 +98,7 @@ func lockRow(t *testing.T, d *database.Database, name string) *txn.Tx {
 	return tx
 }
 
-// insertRow commits the row that lockRow locks.
+// insertRow inserts the same row as lockRow, and commits.
 func (c client) insertRow() {
 	c.Helper()
 	if _, err := c.lockRow().Commit(c.Context(), nil, txn.CommitOptions{}); err != nil {
@@ -109,8 +109,9 @@ func (c client) insertRow() {
 // script holds the statements of an operation. The second one must visit the existing rows of T.
 var script = []string{"CREATE TABLE A (K INT64) PRIMARY KEY (K)", "ALTER TABLE T ADD COLUMN D INT64 NOT NULL DEFAULT (4)", "CREATE TABLE B (K INT64) PRIMARY KEY (K)"}
 
-// TestCrashAtEverySync: after a crash at any sync to disk, the next process knows each operation whose name a client
-// has, and finishes it. If a client sends its requests again, it finds all of their effects or none.
+// TestCrashAtEverySync: after a crash at any sync to disk, the next process finishes each operation that it finds in
+// the store. The client then sends its requests again. They find that the operations exist, or run them, and the schema
+// is the same in both cases.
 func TestCrashAtEverySync(t *testing.T) {
 	const base = "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"
 	mem := vfs.NewCrashableMem()
@@ -179,7 +180,8 @@ func TestCrashAtEverySync(t *testing.T) {
 	}
 }
 
-// checkMetadata checks the metadata of an UpdateDatabaseDdl of which the first applied statements have taken effect.
+// checkMetadata checks the metadata of an UpdateDatabaseDdl. applied is the number of its statements that have taken
+// effect.
 func checkMetadata(t *testing.T, op *longrunningpb.Operation, applied int) {
 	t.Helper()
 	m := new(databasepb.UpdateDatabaseDdlMetadata)

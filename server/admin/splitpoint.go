@@ -65,9 +65,9 @@ type splitAdder struct {
 	points    []split.Point
 }
 
-// add converts one SplitPoints. For a table, Cloud Spanner's documentation allows one key, but the comments of the
-// proto allow several, each of which is a point; Crowfoot allows several. For an index, the keys are the index key and,
-// optionally, the key of the table.
+// add converts one message SplitPoints. For a table, Cloud Spanner's documentation allows one key, but the comments of
+// the proto allow several. Crowfoot allows several, and each is a point of its own. For an index, the keys are the
+// index key and, optionally, the key of the table.
 func (a *splitAdder) add(p *databasepb.SplitPoints) error {
 	point := split.Point{Initiator: a.initiator}
 	var err error
@@ -114,7 +114,7 @@ func (a *splitAdder) object(p *databasepb.SplitPoints) (t *schema.Table, x *sche
 	return t, x, nil
 }
 
-// expiry returns the expiration time of a point; without t it is splitPointLife from now. A time in the past is
+// expiry returns the expiration time of a point: t, or splitPointLife from now if t is nil. A time in the past is
 // allowed: it removes the point.
 func (a *splitAdder) expiry(t *timestamppb.Timestamp) (time.Time, error) {
 	if t == nil {

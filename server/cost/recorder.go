@@ -117,7 +117,8 @@ func (r *Recorder) WaitForClient(send func() error) error {
 	return err
 }
 
-// touch adds an access of the request to the footprint of its transaction.
+// touch adds a to the accesses that statistics record for the request's transaction. It does nothing if the request has
+// none.
 func (r *Recorder) touch(a *stats.Access) {
 	if r.locks.transaction != nil {
 		r.locks.transaction.Touch(a)
@@ -161,7 +162,8 @@ func (r *Recorder) End(e Ending) Cost {
 	return total
 }
 
-// load returns the amounts of work by which the account computes the request's share of unmeasured CPU time.
+// load returns how much work the request did. From that the account computes the request's share of the CPU time that
+// is not measured for single requests.
 func (r *Recorder) load() cpu.Load {
 	return cpu.Load{
 		Messages: 1 + r.Wire.Messages,
@@ -188,9 +190,9 @@ func (e Ending) outcome(err error, now time.Time, took time.Duration) stats.Outc
 	return stats.Failed
 }
 
-// timedOut reports whether a cancelled request was cancelled by the client's deadline. It counts a deadline that lies
-// ahead by less than a tenth of the request's whole time: the client's clock started a little before the server's, so
-// the cancellation can arrive before the server sees the deadline pass.
+// timedOut reports whether a cancelled request was cancelled by the client's deadline. The client measures from a
+// little earlier than the server, so its cancellation can arrive before the server sees the deadline pass. So timedOut
+// also returns true if the time left is less than a tenth of the time from the begin of the request to its deadline.
 func (e Ending) timedOut(now time.Time, took time.Duration) bool {
 	if e.Deadline.IsZero() {
 		return false

@@ -47,7 +47,8 @@ func (r *Recorder) StartBatch(texts []string, tag string) {
 	r.query.Text, r.query.Tag, r.query.Statements = stats.BatchText(texts), tag, int64(len(texts))
 }
 
-// AddToBatch adds the accesses and the planning time of a statement of the batch that is about to run.
+// AddToBatch adds the accesses and the planning time of s, the next statement of the batch. It is called just before s
+// runs.
 func (r *Recorder) AddToBatch(s *prepare.Statement) {
 	r.query.Accesses = append(r.query.Accesses, s.Accesses...)
 	r.chargePlanning(s)

@@ -34,10 +34,10 @@ func (r *Recorder) AddCommits(n int64) { r.write.commits += n }
 
 // TrackSplits makes the recorder track the splits that the request accesses, if one of two uses needs them:
 //
-//   - SPLIT_STATS. A request whose CPU time is measured stands for requests whose CPU time is not, and its splits are
-//     charged with that time.
-//   - Remote calls. They are counted if the database has several splits and the request can read in more than one,
-//     which a request that reads one row (point) cannot.
+//   - SPLIT_STATS needs them if the request's CPU time is measured. A busy server measures only some requests, so it
+//     charges their splits with the measured time multiplied by cpu.Meter.Weight.
+//   - The count of remote calls needs them if the database has several splits and the request can read in more than
+//     one. point says that the request reads only one row, and so only in one split.
 //
 // For all other requests TrackSplits costs a comparison or two. Call it after RunIn.
 func (r *Recorder) TrackSplits(point bool) {

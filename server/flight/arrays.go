@@ -41,7 +41,7 @@ func streamArrays(ctx context.Context, c *rpc.Call, r *result.Result, from *exec
 	}
 }
 
-// writeArrays sends the values of arrays with indexes from at up to end (not included) as a batch.
+// writeArrays sends a batch with the values of arrays whose indexes are in [at, end).
 func (w *writer) writeArrays(columns []columnar.Column, arrays []arrow.Array, at, end int) error {
 	list := make([]arrow.Array, len(arrays))
 	for i, a := range arrays {

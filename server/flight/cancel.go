@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
-// running holds the queries that run now because clients read their tickets.
+// running holds the queries that are running because a client has sent their tickets to DoGet.
 type running struct {
 	mu   sync.Mutex
 	last int64

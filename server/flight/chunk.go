@@ -59,11 +59,12 @@ func (g *ingestion) limitChunk() (err error) {
 	return err
 }
 
-// keptBytes is how many bytes of messages the batches of a chunk may keep in memory.
+// keptBytes limits the memory of the messages that the batches of a chunk refer to. If they take more, the chunk is
+// written, unless all rows go into one commit.
 const keptBytes = 4 * chunkBytes
 
-// mostBytes is more than the columns of any valid commit take, because each element of a list takes at least one byte
-// of the commit.
+// mostBytes is more than batchBytes returns for the rows of any valid commit. batchBytes counts 16 bytes for each
+// element of a list besides its data, and each element takes at least one byte of the commit.
 const mostBytes = table.MaxCommitBytes * 16
 
 // addBatch adds the rows of a batch to the chunk, and writes each chunk that is full. size is the number of bytes that
@@ -104,8 +105,8 @@ func (g *ingestion) addRows(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// batchBytes returns the bytes of those rows of a batch that have the indexes in [from, to). If there are more than
-// most, it may return any larger number.
+// batchBytes estimates the bytes of the rows of a batch with the indexes in [from, to). It may stop counting when the
+// number exceeds the argument most.
 func batchBytes(batch arrow.RecordBatch, from, to int, most int64) (n int64) {
 	for _, col := range batch.Columns() {
 		if n += columnar.BytesOf(col, from, to, most-n); n > most {
@@ -115,8 +116,8 @@ func batchBytes(batch arrow.RecordBatch, from, to int, most int64) (n int64) {
 	return n
 }
 
-// collect adds rows of a batch to the chunk, and charges the chunk's account for them. It must, because the message's
-// own charge ends when the next message comes.
+// collect adds the rows [from, to) of a batch to the chunk, and charges the chunk's account for them. The charge for
+// the message does not suffice, because it ends when the next message comes.
 func (g *ingestion) collect(batch arrow.RecordBatch, from, to int) error {
 	bytes := batchBytes(batch, from, to, mostBytes)
 	if bytes > mostBytes {

@@ -38,8 +38,9 @@ type connection struct {
 // are forgotten.
 const keptConnections = 10_000
 
-// began records that the transaction which the request in names is the newest one of the call's connection. It returns
-// the connection's number, or 0 if the client's address is unknown. isOpen reports whether a transaction is open.
+// began records the newest transaction of the call's connection. in is a request that names this transaction. began
+// returns the connection's number, or 0 if the client's address is unknown. isOpen reports whether the transaction of a
+// request is open.
 func (cs *connections) began(c *rpc.Call, in *spannerpb.ExecuteSqlRequest, isOpen func(*spannerpb.ExecuteSqlRequest) bool) uint64 {
 	address := c.Connection()
 	if address == "" {
@@ -85,7 +86,7 @@ func (cs *connections) newest(c *rpc.Call, number uint64) *spannerpb.ExecuteSqlR
 }
 
 // follow moves a prepared statement whose transaction has ended to the newest transaction of its connection. If the
-// newest has ended too, the statement runs without a transaction.
+// client has already committed the newest transaction or rolled it back, the statement runs without a transaction.
 func (s *Service) follow(t *ticket, c *rpc.Call) {
 	if t.request.Transaction == nil || s.isOpen(t.request) {
 		return

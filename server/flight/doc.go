@@ -7,10 +7,10 @@
 // A ReadRequest or an ExecuteSqlRequest of google.spanner.v1 is also a command, and names its session and transaction
 // itself. With such a command a client gets the rows of a partition of PartitionRead or PartitionQuery as columns.
 //
-// It promises that tickets and handles are self-contained: each is a sealed request. Several readers can use it, also
-// in other processes and after a restart, as long as the database keeps the versions that it reads. There is one
-// exception: when the transaction of a prepared statement has ended, the connection decides in which transaction the
-// statement runs next (connection.go). A query reads at the timestamp of GetFlightInfo.
+// The package promises that tickets and handles are self-contained: each is a sealed request. Several clients can use
+// the same ticket, also in other processes and after a restart, as long as the database keeps the versions that the
+// ticket reads. There is one exception: when the transaction of a prepared statement has ended, the connection decides
+// in which transaction the statement runs next (connection.go). A query reads at the timestamp of GetFlightInfo.
 //
 // Package server executes the requests, and arrowtype has Arrow's types.
 //

@@ -234,7 +234,7 @@ func (c *client) callFor(ctx context.Context, s *Service, method string, request
 	return m, err
 }
 
-// testHeaders returns headers that name a database, and more, a list of names and values.
+// testHeaders returns the headers in more, a list of names and values, and a header that names a database.
 func testHeaders(more ...string) map[string]string {
 	h := map[string]string{databaseHeader: "projects/p/instances/i/databases/d"}
 	for i := 0; i < len(more); i += 2 {

@@ -134,8 +134,8 @@ var typeRows = []typeRow{
 	{name: "TIMESTAMP", kind: flightpb.XdbcDataType_XDBC_TIMESTAMP, size: 30, prefix: "TIMESTAMP '", suffix: "'", scale: 9},
 }
 
-// typeInfo returns the result of CommandGetXdbcTypeInfo: the rows with this XdbcDataType, or all rows in the order of
-// these numbers if kind is nil.
+// typeInfo returns the result of CommandGetXdbcTypeInfo: the types whose XdbcDataType is kind. If kind is nil, it
+// returns all types in ascending order of their XdbcDataType.
 func typeInfo(kind *int32) arrow.RecordBatch {
 	rows := slices.Clone(typeRows)
 	slices.SortStableFunc(rows, func(a, b typeRow) int { return int(a.kind) - int(b.kind) })

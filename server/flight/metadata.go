@@ -22,8 +22,8 @@ import (
 )
 
 // A listing is a query of INFORMATION_SCHEMA that answers a command about metadata. schema is the schema of the reply.
-// The query returns its columns, but INT64 columns where the schema has narrower integers. A parameter that is NULL
-// filters nothing.
+// The query returns the columns of the schema, but where the schema has an integer type of less than 64 bits, the query
+// returns INT64. A parameter that is NULL filters nothing.
 type listing struct {
 	schema *arrow.Schema
 	sql    string
@@ -103,8 +103,8 @@ func metadataSchema(command proto.Message) *arrow.Schema {
 	return nil
 }
 
-// metadataInfo returns the FlightInfo for a command about metadata. The command runs later, in DoGet, and reads at the
-// timestamp of that time.
+// metadataInfo returns the FlightInfo for a command about metadata. The command runs later, in DoGet, and reads at a
+// timestamp of the time at which it runs.
 func (s *Service) metadataInfo(command proto.Message, schema *arrow.Schema, c *rpc.Call) (*flightpb.FlightInfo, error) {
 	session, err := s.session(c)
 	if err != nil {

@@ -129,7 +129,7 @@ func (s *Service) putPreparedUpdate(ctx context.Context, command *flightpb.Comma
 	return answerCount(c, total)
 }
 
-// batchStatements is how many statements, one for each row of parameters, one ExecuteBatchDml has at most.
+// batchStatements is the maximum number of statements in one ExecuteBatchDml. Each row of parameters makes a statement.
 const batchStatements = 1000
 
 // statements returns a statement for each row of parameters of an upload, in batches of batchStatements. It charges
@@ -194,8 +194,8 @@ func (s *Service) putParameters(ctx context.Context, command *flightpb.CommandPr
 	return c.Send(&flightpb.PutResult{AppMetadata: body})
 }
 
-// describePrepared moves a prepared statement to the transaction in which it must run now (follow), and returns its
-// description, with its own parameters unbound.
+// describePrepared moves a prepared statement to the transaction in which it must run now (see follow), and returns its
+// description. It ignores the values that the client has bound to the parameters.
 func (s *Service) describePrepared(ctx context.Context, t *ticket, c *rpc.Call) (*Description, error) {
 	s.follow(t, c)
 	c.Request = t.request
@@ -254,9 +254,9 @@ func (u *upload) message() (m arrowmessage.Message, err error) {
 }
 
 // each calls do for each batch of rows, which is valid until do returns. size is the number of bytes that stay in
-// memory if do retains the batch: those of its message, and of dictionaries that were replaced since the previous
-// batch, because older batches may still use them. The memory that the decoder takes beyond the messages is charged to
-// an account of its own.
+// memory if do retains the batch: the message, what the decoder has allocated for the batch, and the dictionaries that
+// were replaced since the previous batch, because older batches may still use these. The memory of the decoder is
+// charged to an account of its own.
 func (u *upload) each(ctx context.Context, do func(batch arrow.RecordBatch, size int64) error) error {
 	account := u.call.Memory.Beside(memory.Request)
 	defer account.Close()

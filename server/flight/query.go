@@ -16,15 +16,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// partitionBytes is the least size in bytes of the partitions of a result, unless the client asks for a number of
-// partitions. Smaller partitions are not worth a stream of their own.
+// partitionBytes is the minimum size in bytes of a partition of a result. It does not apply if the client asks for a
+// number of partitions. Smaller partitions are not worth a stream of their own.
 const partitionBytes = 16 << 20
 
 // unknown is the value for a count that is unknown.
 const unknown = -1
 
-// statement returns the ticket of a statement that a client sends as SQL. transaction is the handle of its transaction,
-// empty for none.
+// statement returns the ticket of a statement that a client sends as SQL. transaction is the handle of the transaction
+// in which the statement runs, or empty if it runs in none.
 func (s *Service) statement(sql string, transaction []byte, c *rpc.Call) (*ticket, error) {
 	o, err := optionsOf(c)
 	if err != nil {

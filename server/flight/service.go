@@ -107,17 +107,17 @@ type Description struct {
 type Service struct {
 	api    API
 	tokens token.Key
-	// parallel is the number of endpoints of a large result, unless the client asks for another number.
+	// parallel is the maximum number of endpoints of a result, unless the client asks for another number.
 	parallel int
-	// seqno is the last seqno of a writing request; all transactions share it. It starts above the numbers of the
-	// previous process, because it starts at the time.
+	// seqno is the last seqno that was given to a writing request; all transactions share it. It starts with the time
+	// in microseconds, so it is above the numbers of the previous process.
 	seqno   atomic.Int64
 	running running
 	// connections holds the connections over which transactions were begun.
 	connections connections
 }
 
-// New returns the service. tokens is the key that seals its tickets. parallel is the number of endpoints of a large
+// New returns the service. tokens is the key that seals its tickets. parallel is the maximum number of endpoints of a
 // result, unless the client asks for another number.
 func New(api API, tokens token.Key, parallel int) *Service {
 	s := &Service{api: api, tokens: tokens, parallel: parallel}
@@ -158,7 +158,8 @@ const (
 	unitHeader = "timestamp-unit"
 )
 
-// session returns the name of the session for a request that has no handle, which would name one.
+// session returns the name of the session for the database and the role in a request's headers. A request with a handle
+// needs no headers, because the handle names the session.
 func (s *Service) session(c *rpc.Call) (string, error) {
 	database := c.Metadata(databaseHeader)
 	if database == "" {

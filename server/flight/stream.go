@@ -17,8 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// A batch is sent when its rows are large enough, measured by the bytes they take in storage. The first batch is sent
-// from firstBatch bytes, and each next one from twice as many as the batch before, up to fullBatch. So a stream whose
+// A batch is sent when its rows are large enough, measured by the bytes they take in storage. The first batch needs
+// firstBatch bytes, and each next one twice as many as the batch before, but at most fullBatch. So a stream whose
 // client does not read takes little memory. Rows below 3 MiB make messages below the 4 MiB that gRPC clients accept by
 // default; a longer row is a batch of its own.
 const (
@@ -84,7 +84,7 @@ func fill(b *columnar.Batch, from result.Rows, size int) (rows int, err error) {
 	}
 }
 
-// maxRows is about the number of rows that a batch has at most.
+// maxRows is approximately the maximum number of rows in a batch.
 const maxRows = 64 << 10
 
 // arrowError converts err, from the conversion of rows to Arrow columns, to an error for the client.

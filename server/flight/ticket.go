@@ -68,8 +68,8 @@ func (t *ticket) seal(k token.Key) ([]byte, error) {
 	return k.Seal(append(dst, t.data...), 0), nil
 }
 
-// openTicket decodes a ticket, which must be of one of the given kinds. what names the ticket in the error: "ticket" or
-// the like.
+// openTicket decodes a ticket, which must be of one of the given kinds. The argument what is the name of the ticket in
+// errors, such as "ticket".
 func openTicket(k token.Key, c *rpc.Call, data []byte, what string, kinds ...ticketKind) (*ticket, error) {
 	body, ok := k.Open(data)
 	if !ok || len(body) < ticketHead || body[0] != ticketVersion {

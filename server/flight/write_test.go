@@ -253,8 +253,8 @@ func transactionOfLastRun(api *fakeAPI) (id string) {
 }
 
 // TestParameters checks that the columns of a row are bound to parameters by name if every column has the name of a
-// different parameter, and otherwise by position. A row with another number of columns than the statement has
-// parameters must be refused.
+// different parameter, and otherwise by position. If the number of columns differs from the number of parameters, the
+// row must be refused.
 func TestParameters(t *testing.T) {
 	d := Description{IsDML: true, Parameters: []plan.Param{{Name: "a", Type: value.Int64Type}, {Name: "b", Type: value.Int64Type}}}
 	handle := sealed(t, &ticket{kind: ticketStatement, request: &spannerpb.ExecuteSqlRequest{Session: testSession, Sql: "UPDATE @a @b"}})
@@ -522,8 +522,8 @@ func TestIngestTables(t *testing.T) {
 	}
 }
 
-// TestQuoted checks that quoted returns a name from a client as one identifier, whatever characters the name has. A
-// dot separates the schema from the table.
+// TestQuoted checks that quoted turns a name from a client into one identifier, even if the name contains quotes,
+// backslashes or spaces. A dot separates the schema from the table.
 func TestQuoted(t *testing.T) {
 	for name, want := range map[string]string{
 		"t":                   "`t`",

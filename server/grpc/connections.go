@@ -83,7 +83,8 @@ type connection struct {
 	newest    *receipt
 }
 
-// address is the remote address of a connection. gRPC's library passes it to requests, which so find their connection.
+// address is the remote address of a connection. gRPC's library passes it to requests, so a request can find its
+// connection.
 type address struct {
 	net.Addr
 	conn *connection
@@ -122,9 +123,9 @@ func (c *connections) watch(closing <-chan struct{}) {
 }
 
 // closeOverdue closes connections for one of three reasons: a request has been arriving for longer than
-// listener.ReceiveTime, a message that has memory in the budget comes too slowly, or the client does not read replies
-// that are charged to the budget. now is the current tick. It closes the whole connection, because gRPC's library
-// offers no way to end one request.
+// listener.ReceiveTime, a message for which the budget is already charged comes too slowly, or the client does not read
+// replies that are charged to the budget. now is the current tick. It closes the whole connection, because gRPC's
+// library offers no way to end one request.
 func (c *connections) closeOverdue(now int64) {
 	before := now - int64(listener.ReceiveTime/watchEvery)
 	for _, conn := range c.which(func(conn *connection) bool { return conn.receivingSince() < before || conn.behind(now) }) {
@@ -137,7 +138,7 @@ func (c *connections) closeOverdue(now int64) {
 	}
 }
 
-// which returns those open connections for which the function holds returns true.
+// which returns all open connections for which its argument, the function holds, returns true.
 func (c *connections) which(holds func(*connection) bool) (found []*connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +150,7 @@ func (c *connections) which(holds func(*connection) bool) (found []*connection) 
 	return found
 }
 
-// close closes the open connections for which the function holds returns true.
+// close closes all open connections for which its argument, the function holds, returns true.
 func (c *connections) close(holds func(*connection) bool) {
 	for _, conn := range c.which(holds) {
 		_ = conn.Close()

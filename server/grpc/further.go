@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A further is a request of a stream after the first one, which the codec decodes into message. charge is the account
-// for its memory.
+// A further is a request of a stream of requests, other than the first one. The codec decodes it into message, and
+// charges the account charge for its memory.
 type further struct {
 	*transport
 	message proto.Message

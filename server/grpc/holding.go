@@ -59,8 +59,8 @@ func (h *holding) reserve(ctx context.Context, n int64, charged *memory.Account)
 	return nil
 }
 
-// tryReserve counts n more bytes, or fails with RESOURCE_EXHAUSTED if the budget has no memory left. A few bytes are
-// granted as to a small account, even if the connection's account is large.
+// tryReserve counts n more bytes, or fails with RESOURCE_EXHAUSTED if the budget has no memory left. It asks for them
+// with a new account: the budget grants a few bytes to a small account even when it grants none to a large one.
 func (h *holding) tryReserve(n int64) error {
 	if h.bytes.Add(n) <= h.room.Load() || h.settle(nil) {
 		return nil
@@ -82,8 +82,8 @@ func (h *holding) release(n int64) {
 	}
 }
 
-// settle adds the account more, unless it is nil, to the connection's account, and adapts the charge to the counted
-// bytes. It reports whether the charge covers them.
+// settle adapts the charge of the connection's account to the counted bytes. If its argument more is not nil, it first
+// merges that account into the connection's. It reports whether the charge covers the counted bytes.
 func (h *holding) settle(more *memory.Account) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -155,8 +155,8 @@ func (c *inbound) continued(length int) {
 	c.block += length
 }
 
-// hold reserves memory for the newest stream's headers, until that stream ends. It fails if there is none left. The
-// caller holds c.mu.
+// hold reserves memory for the newest stream's headers, until that stream ends. It fails if the budget has no memory
+// left. The caller holds c.mu.
 func (c *inbound) hold() error {
 	n := int64(streamBytes + headerFactor*c.block)
 	if err := c.held.tryReserve(n); err != nil {
@@ -263,8 +263,8 @@ func (f *dataFrame) isMessage() bool {
 	return f.content >= messageHeader && int(binary.BigEndian.Uint32(f.first[1:])) == f.content-messageHeader
 }
 
-// upload inspects a DATA frame of an upload. The library gets a message's header only when it is complete, so that an
-// empty message can replace the message. The caller holds c.mu.
+// upload inspects a DATA frame of an upload. The library gets the header of a message only when all bytes of the header
+// have come. Until then, an empty message can still replace the message. The caller holds c.mu.
 func (c *inbound) upload(up *upload, f dataFrame) {
 	if up.refusal != nil {
 		c.pass(f, 0, noStream)
@@ -298,9 +298,9 @@ func (c *inbound) insert(stream uint32, flags http2.Flags, content []byte) {
 	c.ahead.Write(content)
 }
 
-// pass makes the library read the frame as one of the given stream, without the first k bytes of its content. These are
-// bytes of a message's header. The caller inserts them in another frame, because the flow control of HTTP/2 counts all
-// bytes.
+// pass makes the library read the frame as a frame of the given stream, without the first k bytes of its content. These
+// k bytes belong to a message's header. The caller inserts them in another frame, because the flow control of HTTP/2
+// counts all bytes.
 func (c *inbound) pass(f dataFrame, k int, stream uint32) {
 	c.writeDataHeader(f.length-k, f.flags, stream)
 	c.ahead.Write(f.padding)
@@ -375,7 +375,8 @@ func (c *inbound) Close() error {
 	return c.Conn.Close()
 }
 
-// outgoing finds the frames in the bytes that the library writes, in pieces of any length.
+// outgoing finds the frames in the bytes that the library writes. One call of Write may have several frames, or a piece
+// of one.
 type outgoing struct {
 	head [frameHeader]byte
 	have int // number of bytes in head

@@ -54,8 +54,8 @@ const (
 	// is fixed, so that gRPC does not measure the connection to choose one.
 	window = 1 << 20
 	// clientGone is how long a connection with requests may be silent before the server pings the client, and how long
-	// the client then has to answer. If it does not answer, its requests end, and ten seconds later other transactions
-	// can take its locks.
+	// the client then has to answer. If the client does not answer, its requests end, and ten seconds later other
+	// transactions can take the locks of its transactions.
 	clientGone = 10 * time.Second
 )
 
@@ -86,8 +86,8 @@ func serverOptions(conns *connections, origins *listener.Origins) []grpc.ServerO
 }
 
 // begin accepts or refuses a request when its headers have come. It cannot wait for the handler, because the library
-// reads the message of most methods before it calls the handler. Requests of the library's own services get no receipt,
-// because nothing would say when they have been received: they have no transport.
+// reads the message of most methods before it calls the handler. Requests of the library's own services get no receipt.
+// They have no transport, so the server would not notice when such a request has been received.
 func begin(ctx context.Context, info *tap.Info, origins *listener.Origins) (context.Context, error) {
 	if err := checkOrigin(origins, info); err != nil {
 		return ctx, err

@@ -38,8 +38,8 @@ func streamHandler(d *rpc.Dispatcher, m *rpc.Method) grpc.StreamHandler {
 	}
 }
 
-// handle runs the request, from its receipt to its end. The reply is the transport itself, which the codec releases;
-// without a reply handle releases it. The error is a gRPC status.
+// handle runs the request, from its receipt to its end. The reply is the transport itself, which the codec later
+// releases. If there is no reply, the function handle itself releases the transport. The error is a gRPC status.
 func (t *transport) handle(d *rpc.Dispatcher, m *rpc.Method, decode func(any) error) (reply any, err error) {
 	d.Begin(&t.call, m, t)
 	if err = t.receive(decode); err == nil {

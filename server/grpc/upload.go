@@ -14,8 +14,8 @@ const (
 	// longMessage is the length in bytes from which a message is received only if the budget has memory for it. It
 	// equals a stream's window, so a client can send shorter messages before the library begins to read.
 	longMessage = window
-	// maxWaiting is how many bytes of shorter messages may be in receipt without a charge. They are charged when the
-	// codec decodes them, because there a request can wait for memory.
+	// maxWaiting is the maximum number of bytes of shorter messages that arrive at the same time without a charge. The
+	// codec charges for them when it decodes them, because at that point a request can wait for memory.
 	maxWaiting = 16 << 20
 	// messageHeader is the number of bytes before a gRPC message: a flag "compressed" of 1 byte, and the length of 4
 	// bytes.
@@ -34,8 +34,8 @@ type upload struct {
 	since int64 // tick at which the message was charged
 	small bool  // a request of gRPC's own services: any number of messages, which together have at most longMessage bytes
 	// several says that the stream consists of any number of requests, each of which is a message. A message of
-	// longMessage bytes or more is received only if there is memory for it. Of shorter messages no more bytes than a
-	// stream's window arrive before the handler asks for them.
+	// longMessage bytes or more is received only if there is memory for it. Shorter messages need no charge before they
+	// arrive: before the handler asks for them, at most a stream's window of bytes can arrive.
 	several bool
 	charged []*memory.Account // if several: the accounts of messages that have begun and are not yet decoded; nil for a short message
 	header  [messageHeader]byte
@@ -69,8 +69,8 @@ func (u *upload) begin(tick int64) error {
 	return account.Refusal(need)
 }
 
-// detachAccount returns the upload's account, or nil if nothing is charged, and counts the message as received. From
-// then on the caller must close the account.
+// detachAccount returns the account of the upload's message, or nil if nothing is charged. Of several messages it takes
+// the first that is not decoded yet. It counts the message as received. From then on the caller must close the account.
 func (u *upload) detachAccount() *memory.Account {
 	account := u.account
 	if u.waiting > 0 {
@@ -118,8 +118,8 @@ func (u *upload) next(content []byte) int {
 	return k
 }
 
-// behind reports whether a charged upload arrives at less than half of the pace that it needs to arrive within
-// listener.ReceiveTime.
+// behind reports whether a charged upload arrives too slowly: at less than half of the speed at which it would be
+// complete after listener.ReceiveTime.
 func (u *upload) behind(tick int64) bool {
 	const ticks = int64(listener.ReceiveTime / watchEvery)
 	due := int64(u.length) * (tick - u.since - 1) / (2 * ticks)

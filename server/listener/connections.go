@@ -100,17 +100,17 @@ const (
 	// ReceiveTime is how long a request may take from its headers to its last byte. The largest request has 100 MiB, so
 	// its client must send 350 kB/s.
 	ReceiveTime = 5 * time.Minute
-	// ReplyTime is how long replies may wait for a client that does not read, if they take more memory than a
-	// connection has without a charge. Then the connection is closed. Official clients resume a stream that ends this
-	// way.
+	// ReplyTime is how long replies may wait for a client that does not read before its connection is closed. It
+	// applies only if the replies are so large that their memory is charged to the budget, and only while the budget is
+	// short of memory. Official clients resume a stream that ends this way.
 	ReplyTime = 2 * time.Minute
 	// IdleTime is how long a connection may be without requests before it is closed. Official clients open a new one
 	// when they need it.
 	IdleTime = 15 * time.Minute
 )
 
-// Share divides the file descriptors for connections between the two listeners. It returns the limit of each in
-// connections.
+// Share divides the file descriptors for connections between the two listeners. It returns the maximum number of
+// connections of each listener.
 func Share(descriptors int) (grpc, http int) {
 	part := func(most int) int {
 		n := min(most, descriptors*most/(MaxGRPC+MaxHTTP))

@@ -81,7 +81,8 @@ func ownOrigin(origin, host string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && host != "" && strings.EqualFold(u.Host, host)
 }
 
-// CheckOrigin returns an error unless a flag can name origin: it must be the origin of web pages, with scheme and host.
+// CheckOrigin checks an origin that the user gives in a flag. It returns an error if origin is not the origin of web
+// pages, with scheme and host.
 func CheckOrigin(origin string) error {
 	u, err := url.Parse(origin)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.Scheme+"://"+u.Host != origin {
@@ -90,8 +91,8 @@ func CheckOrigin(origin string) error {
 	return nil
 }
 
-// CheckHost returns an error unless a flag can name host: it must be the name or the address of a host, without scheme
-// and port.
+// CheckHost checks a host that the user gives in a flag. It returns an error if host is not the name or the address of
+// a host, without scheme and port.
 func CheckHost(host string) error {
 	if host == "" || strings.ContainsAny(host, "/: ") && net.ParseIP(strings.Trim(host, "[]")) == nil {
 		return errors.New("want a host name alone, such as db.test, without scheme and port")

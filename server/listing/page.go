@@ -39,8 +39,8 @@ func Page[T any](req PageRequest, list []T, name func(T) string) ([]T, string, e
 	return list[:size], NextPage(req, name(list[size-1])), nil
 }
 
-// Bounds returns the bounds of the page that req asks for. The page begins after the item named after ("" for the first page) and
-// has at most size items.
+// Bounds returns the bounds of the page that req asks for. after is the name of the last item of the previous page, ""
+// for the first page. size is the maximum number of items on the page.
 func Bounds(req PageRequest) (after string, size int, err error) {
 	size = int(req.GetPageSize())
 	if size < 0 {

@@ -7,7 +7,7 @@ import (
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 )
 
-// TestPages: the pages of a list, of any sizes, together contain every item once.
+// TestPages: for any page size, the pages of a list together contain every item once.
 func TestPages(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e"}
 	self := func(s string) string { return s }

@@ -101,8 +101,8 @@ func (g *Gateway) serveUnary(t *transport, refusal error) {
 	g.write(t.reply, HTTPStatus(err), data)
 }
 
-// run runs the call. If the call fails because the server is stopping, run returns that error for users, which is the
-// cause of the context's end.
+// run runs the call. If the call fails because the server is stopping, run returns the error for users that says so.
+// This error is the cause with which the server has ended the context.
 func (t *transport) run() (any, error) {
 	ctx := t.request.Context()
 	reply, err := t.call.Run(ctx)

@@ -119,8 +119,8 @@ func (c *jsonCheck) value(f protoreflect.FieldDescriptor, path string, depth int
 	return true
 }
 
-// isLeaf reports whether the field's values are leaves for the check, in which it looks for no fields: scalars, and
-// messages of google.protobuf, which have special forms in JSON.
+// isLeaf reports whether the check treats the field's values as a whole and looks for no fields in them. These are
+// scalars, and messages of google.protobuf, which have special forms in JSON.
 func isLeaf(f protoreflect.FieldDescriptor) bool {
 	return f.Message() == nil || f.Message().ParentFile().Package() == "google.protobuf"
 }
@@ -137,8 +137,8 @@ func typeOf(f protoreflect.FieldDescriptor) string {
 	return "TYPE_" + strings.ToUpper(f.Kind().String())
 }
 
-// begins reads the next token. inside says that it is the delimiter, which opens an object or a list. ok is true in
-// that case and for null, which can stand for any value.
+// begins reads the next token. inside says that the token is the delimiter with, which opens an object or a list. ok is
+// true if inside is true or if the token is null, because null is valid for every field.
 func (c *jsonCheck) begins(with json.Delim) (inside, ok bool) {
 	token, err := c.in.Token()
 	inside = err == nil && token == with

@@ -25,8 +25,8 @@ type Server struct {
 }
 
 // NewServer returns a server; Serve starts it. probes holds, by path, handlers that answer until Close, also while the
-// server drains. The server counts its connections in count, and refuses requests whose host or origin origins does not
-// allow.
+// server drains. The server counts its connections in count. It refuses requests if origins does not allow their host
+// or their origin.
 func NewServer(g *Gateway, probes map[string]http.HandlerFunc, count *listener.Connections, origins *listener.Origins, log *slog.Logger) *Server {
 	s := &Server{count: count, requests: newRequests(), probes: newRequests(), Server: &http.Server{
 		ReadHeaderTimeout: listener.HandshakeTime,
@@ -60,8 +60,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// admit returns a handler that refuses requests which origins does not allow, and passes the others to handler. It also
-// sends the headers with which browsers let pages of allowed origins read replies
+// admit returns a handler that asks origins whether it allows a request. If so, it passes the request to handler, and
+// otherwise refuses it. It also sends the headers with which browsers let pages of allowed origins read replies
 // (https://fetch.spec.whatwg.org/#http-cors-protocol).
 func admit(handler http.Handler, origins *listener.Origins) http.Handler {
 	allowed := cors.New(cors.Options{

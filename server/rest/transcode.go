@@ -80,7 +80,7 @@ type fieldTree map[string]any
 // maxFieldPath is how many names the path of a parameter can have.
 const maxFieldPath = 16
 
-// add sets the field with a dotted path. Its names are those of the proto or of JSON.
+// add sets the field that path leads to. path consists of field names, as in the proto or in JSON, joined by dots.
 func (t fieldTree) add(d protoreflect.MessageDescriptor, path string, values []string) error {
 	names := strings.Split(path, ".")
 	for i, name := range names {

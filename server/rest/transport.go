@@ -177,8 +177,8 @@ func (t *transport) begin(status int) {
 	t.reply.WriteHeader(status)
 }
 
-// closing returns the text that ends the array of a call with error err, or nil. If an element was sent before the
-// error, the error becomes the last element.
+// closing returns the text that ends the JSON array of a call. If err, the error of the call, is not nil, it becomes
+// the last element of the array, or its only one.
 func (t *transport) closing(err error) string {
 	text := "]\n"
 	if err != nil {

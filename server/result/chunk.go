@@ -13,7 +13,7 @@ const (
 	tagValueList   = 6<<3 | 2
 )
 
-// minCut is about how many bytes of a list's element must come before a cut inside the element, so that every cut makes
+// minCut is approximately the minimum number of bytes of an element before a cut inside the element. So every cut makes
 // progress. elementHead is how many bytes an element's tag and length have at most.
 const (
 	minCut      = 64

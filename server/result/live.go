@@ -16,8 +16,8 @@ type LiveRows interface {
 	Position() changestream.Position
 }
 
-// appendLive sends rows as they arrive. Before it waits for a row, it sends what the frame has: metadata and rows must
-// not wait for a later row.
+// appendLive sends rows as they arrive. Before it waits for a row, it sends the frame, so that the metadata and the
+// rows in the frame do not wait for a later row.
 func (w *streamer) appendLive() error {
 	for {
 		idle := !w.Live.Ready() && len(w.frame.Data) > 0

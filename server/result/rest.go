@@ -2,9 +2,9 @@ package result
 
 import "time"
 
-// restAfter is how long a message may wait for the client before the stream releases the resources of its rows. Open
-// scans keep memtables that have been flushed and files that have been compacted in the storage engine. Starting a scan
-// again takes much less than restAfter.
+// restAfter is how long a message may wait for the client before the stream releases the resources of its rows. While a
+// scan is open, the storage engine must keep memtables and files that it has already flushed or compacted into others.
+// Starting a scan again takes much less than restAfter.
 const restAfter = time.Second
 
 // A Rest releases the storage resources of a stream's rows if a message waits long for the client. The zero Rest is
@@ -14,8 +14,9 @@ type Rest struct {
 	released chan struct{}
 }
 
-// Begin makes rows release their resources if sending the next message takes longer than restAfter. The caller calls
-// End when the message was sent. Every call of Begin must have the same rows.
+// Begin makes rows release their resources if sending the next message takes longer than restAfter. It does nothing if
+// rows have no method Release. The caller calls End when the message was sent. All calls of Begin on a Rest must have
+// the same rows.
 func (r *Rest) Begin(rows Rows) {
 	held, ok := rows.(interface{ Release() })
 	switch {

@@ -14,7 +14,8 @@ import (
 // https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#executesql.
 const maxResultSet = 10 << 20
 
-// Set reads a result, starting at the position from, into one ResultSet message.
+// Set reads a result into one ResultSet message. from is the position of the first row. Set returns an error if that
+// position is within a row.
 func (r *Result) Set(ctx context.Context, c *rpc.Call, from Position) (f *rpc.Frame, err error) {
 	if from.value > 0 || from.piece > 0 {
 		return nil, usererror.ResumeWithinRow()

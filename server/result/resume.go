@@ -16,8 +16,8 @@ type Position struct {
 	value, piece uint32
 }
 
-// A Resumption is the content of a resume token. A request with the token continues at the position from, at the same
-// timestamp.
+// A Resumption is the content of a resume token. A request with the token continues at the position in the field from,
+// at the same timestamp.
 type Resumption struct {
 	request uint64         // fingerprint of the request
 	At      mvcc.Timestamp // timestamp of the snapshot; 0 in a read-write transaction
@@ -25,7 +25,7 @@ type Resumption struct {
 	from    Position
 }
 
-// Snapshot returns r if its stream reads a snapshot, and nil for a change stream or without a token.
+// Snapshot returns r if its stream reads a snapshot. It returns nil for a change stream, or if r is nil.
 func (r *Resumption) Snapshot() *Resumption {
 	if r == nil || r.live {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A frame is sent when it is large enough and another value follows. The first frame is sent from firstFlush bytes, and
-// each next one from twice as many as the frame before, up to flushBytes. So a stream whose client does not read takes
+// A frame is sent when it is large enough and another value follows. The first frame needs firstFlush bytes, and each
+// next one twice as many as the frame before, but at most flushBytes. So a stream whose client does not read takes
 // little memory, and a stream whose client reads quickly needs few messages. Values longer than chunkBytes are cut (see
 // chunk.go). So a message has less than flushBytes + chunkBytes, which is below the 4 MiB that gRPC clients accept by
 // default.
@@ -25,9 +25,9 @@ const (
 
 // Rows are the rows of a read or of a statement, one after the other. Next moves to the next row. AppendWire appends
 // the current row as elements of PartialResultSet.values; AppendColumn appends one of these elements. Size and
-// ColumnSize estimate how many bytes AppendWire and AppendColumn will append. Fill moves over the following rows, of
-// about size bytes together, and appends their values to columns; it returns their number, 0 at the end. DataSize
-// returns the bytes of data appended so far.
+// ColumnSize estimate how many bytes AppendWire and AppendColumn will append. Fill reads the next rows, which together
+// have about size bytes, and appends their values to columns. It returns the number of these rows, or 0 at the end.
+// DataSize returns the bytes of data appended so far.
 type Rows interface {
 	Next() (bool, error)
 	Size() int
@@ -109,13 +109,13 @@ type streamer struct {
 	flush  int        // size in bytes from which the frame is sent
 	frame  *rpc.Frame
 	value  []byte // buffer for a value of a row that is appended value by value
-	// charged is how many bytes the call was charged for the buffer value.
+	// charged is how many bytes the call was charged for the buffer in the field value.
 	charged int64
 	rest    Rest // releases the rows while a message waits for the client
 }
 
-// Stream sends a result as the reply of a call. request is the fingerprint of the call's request. The stream begins at
-// the position resume.
+// Stream sends a result as the reply of a call. request is the fingerprint of the call's request. resume is the
+// position at which the stream begins.
 func (r *Result) Stream(ctx context.Context, c *rpc.Call, tokens token.Key, request uint64, resume Position) error {
 	w := streamer{Result: r, ctx: ctx, tokens: tokens, call: c, resume: resume, flush: firstFlush, frame: rpc.NewFrame()}
 	w.token = Resumption{request: request, At: r.Transaction.At, from: resume, live: r.Live != nil}
@@ -206,7 +206,8 @@ func (w *streamer) appendColumns() error {
 	return nil
 }
 
-// appendColumn adds one value of the row. It charges for the buffer before it encodes the value.
+// appendColumn adds the value of column i of the row. It charges the call for the buffer w.value before it encodes the
+// value there.
 func (w *streamer) appendColumn(i int) error {
 	if n := w.Rows.ColumnSize(i); n > cap(w.value) {
 		if err := w.chargeValue(n); err != nil {
@@ -225,7 +226,7 @@ func (w *streamer) appendColumn(i int) error {
 	return w.appendPieces(body)
 }
 
-// chargeValue charges the call for the buffer value, which will have n bytes, until the call ends.
+// chargeValue charges the call for the buffer w.value, which will have n bytes. The charge stays until the call ends.
 func (w *streamer) chargeValue(n int) error {
 	more := int64(n) - w.charged
 	if more <= 0 {

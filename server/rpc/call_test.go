@@ -35,7 +35,7 @@ func (t *taped) Send(m any) error {
 	return t.broken
 }
 
-// life calls the methods of a Call of m in the order in which a transport does.
+// life makes a Call of the method m, and calls the methods of the Call in the order in which a transport does.
 func (t *taped) life(m Method) error {
 	d := NewDispatcher(nil, time.Now, slog.New(slog.DiscardHandler), cpu.NoAccount(), memory.NewBudget(memory.NoLimit), nil)
 	var c Call

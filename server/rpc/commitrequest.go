@@ -14,7 +14,7 @@ import (
 )
 
 // maxDecoded is the length in bytes of the longest CommitRequest that a commitDecoder decodes. The decoder copies the
-// rows, and the charge for a longer message, MessageFactor times its length, would not cover that copy as well as the
+// rows. For a longer message, the charge of MessageFactor times its length would not cover both this copy and the
 // memory of the commit.
 const maxDecoded = 4 << 20
 
@@ -134,7 +134,7 @@ func (d *commitDecoder) mutation(data []byte) (*spannerpb.Mutation, bool) {
 	return m, ok
 }
 
-// write decodes a Mutation.Write, except for its rows, which it adds to those that fill decodes.
+// write decodes a Mutation.Write, except for its rows. It adds these to d.rows, which the method fill decodes later.
 func (d *commitDecoder) write(data []byte) (*spannerpb.Mutation_Write, bool) {
 	w, rows := new(spannerpb.Mutation_Write), 0
 	for len(data) > 0 {

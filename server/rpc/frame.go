@@ -80,7 +80,7 @@ func (f *Frame) Decode(m proto.Message) error {
 	return err
 }
 
-// Release returns the bytes of a frame that was not sent to Buffers, and closes its account.
+// Release is for a frame that was not sent. It puts the frame's bytes back into Buffers and closes its account.
 func (f *Frame) Release() {
 	if f.Data != nil {
 		b, charged := f.Detach()

@@ -70,8 +70,8 @@ func Uploading[Q any, P message[Q]](name string, handle func(context.Context, P,
 }
 
 // MeterByKind marks m as a method whose requests are of several kinds, such as different statements, and returns it. A
-// request tells Recorder.CPU its kind as soon as the kind is known. The CPU time of a request that tells none is always
-// measured.
+// request tells Recorder.CPU its kind as soon as the kind is known. The CPU time of a request that tells no kind is
+// always measured.
 func MeterByKind(m Method) Method {
 	m.varied = true
 	return m

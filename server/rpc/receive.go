@@ -23,7 +23,7 @@ const smallRequest = 4 << 10
 
 // Read reads a message of at most limit bytes from r, and charges the call for it as Charge does. size is the length
 // that the client announced, or unknownSize. Read charges for that length before it reads, so that the request takes no
-// memory while it waits for the charge, and for further bytes as they come. It returns errors of r unchanged.
+// memory while it waits for the charge. It charges for further bytes as they come. It returns errors of r unchanged.
 func (c *Call) Read(ctx context.Context, r io.Reader, size int64, limit int) ([]byte, error) {
 	if size > int64(limit) {
 		return nil, usererror.RequestTooLarge(limit)
@@ -103,8 +103,9 @@ func (c *Call) Charge(ctx context.Context, size int) error {
 	return c.Memory.Grow(ctx, int64(size)*MessageFactor)
 }
 
-// Decode decodes the request's message, for which Charge was called. If the message has many small parts, which take
-// more memory, it charges for that first. Afterwards it gives back what the call no longer needs.
+// Decode decodes the request's message, for which Charge was called. A message of many small parts takes more memory
+// when it is decoded; Decode first charges for that. Afterwards, except for a CommitRequest, it gives back the part of
+// the charge that the call no longer needs.
 func (c *Call) Decode(ctx context.Context, data []byte) error {
 	if len(data) > smallRequest {
 		if more := DecodedBytes(c.Request.ProtoReflect().Descriptor(), data) - int64(len(data)); more > 0 {
@@ -156,8 +157,8 @@ func DecodedBytes(d protoreflect.MessageDescriptor, data []byte) int64 {
 	return decodedBytes(d, data, protowire.DefaultRecursionLimit)
 }
 
-// decodedBytes estimates what DecodedBytes does, for messages that are nested at most depth deep. The decoder refuses
-// deeper ones.
+// decodedBytes gives the estimate for DecodedBytes. It does not count messages at a nesting depth of more than depth,
+// because the decoder refuses them.
 func decodedBytes(d protoreflect.MessageDescriptor, data []byte, depth int) int64 {
 	n := int64(messageBytes)
 	if depth == 0 {

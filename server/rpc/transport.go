@@ -10,7 +10,7 @@ import (
 )
 
 // A Transport carries one request and its reply over a protocol. gRPC and REST implement it. An implementation also
-// calls the methods of Call in the order that Call names.
+// calls the methods of Call in the order that the comment of Call lists.
 type Transport interface {
 	// Metadata returns the values that the client sent under a lower-case name: in gRPC's metadata, or in HTTP's
 	// headers.

@@ -1,5 +1,5 @@
 // Package status converts an error to the reply for the client: google.rpc.Status, which is a canonical code with text
-// and details. It promises that an error that was not made for users becomes INTERNAL without its text.
+// and details. The package promises that an error which was not made for users becomes INTERNAL without its text.
 //
 // server/grpc and server/rest send a status in their protocols.
 //
@@ -50,7 +50,8 @@ func IsForUser(err error) bool {
 	return ok
 }
 
-// forUser returns the error for users that err is or wraps, or the one that stands for a cancelled context.
+// forUser returns the error for users that err is or wraps. If err is the error of a context that was cancelled or
+// whose deadline has passed, it returns the error for users that says so. It returns false for any other error.
 func forUser(err error) (*usererror.Error, bool) {
 	if e, ok := usererror.As(err); ok {
 		return e, true

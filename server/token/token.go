@@ -2,8 +2,8 @@
 // it has made. It also computes fingerprints of requests, so that a token cannot be used with another request. Both
 // depend on a secret in the store. So tokens survive a restart, like the sessions for which they were made.
 //
-// What a sealed token contains is up to its maker: server/result makes resume tokens, server/flight tickets, and server
-// partition tokens and transaction ids.
+// Other packages decide what their tokens contain: server/result makes resume tokens, server/flight makes tickets, and
+// server makes partition tokens and transaction ids.
 //
 // Imports of this module: nothing.
 package token
@@ -24,7 +24,7 @@ func NewKey(secret [SecretSize]byte) Key {
 	return Key{binary.LittleEndian.Uint64(secret[:8]), binary.LittleEndian.Uint64(secret[8:])}
 }
 
-// Seal appends to dst the checksum of dst[start:], which is the token.
+// Seal makes a token of the bytes dst[start:]: it appends their checksum to dst.
 func (k Key) Seal(dst []byte, start int) []byte {
 	return binary.BigEndian.AppendUint64(dst, k.Checksum(dst[start:]))
 }

@@ -9,8 +9,8 @@
 //   - A feature that Spanner has and Crowfoot lacks is UNIMPLEMENTED, with the feature's name.
 //   - If the library itself breaks down, the statement fails as INTERNAL, and the next statement is analyzed as usual.
 //
-// The library does not bound the depth or the size of a text, so guard.go does that first. guard.go also checks those
-// of Spanner's limits that can be checked by the tokens of a text alone (tally.go).
+// The library does not bound the depth or the size of a text, so guard.go checks both before the library gets the text.
+// guard.go also checks those of Spanner's limits that can be checked by the tokens of a text alone (tally.go).
 //
 // Normalize and KindOf read a text without the library, in about a microsecond.
 //
@@ -59,13 +59,14 @@ func (a *Analyzer) Release() {
 
 // Options control the analysis of a statement.
 type Options struct {
-	// AllowUnbound accepts parameters in the text that params lacks, and infers their types. It is for QueryMode PLAN.
+	// AllowUnbound accepts parameters in the text that are missing from the argument params of Statement, and infers
+	// their types. It is for QueryMode PLAN.
 	AllowUnbound bool
 }
 
 // Statement analyzes one statement. params holds the types of the request's parameters by name; the type is nil for a
-// parameter without a declared type. Statement fails with ctx's error if ctx ends while the statement waits for its
-// turn, or while a heavy statement is analyzed.
+// parameter without a declared type. Statement fails with ctx's error if ctx ends while the statement waits until it
+// may be analyzed, or while a heavy statement is analyzed.
 func (a *Analyzer) Statement(ctx context.Context, sql string, params map[string]*value.Type, opts Options) (tree.Statement, *Findings, error) {
 	weight, err := guard(sql, a.columns)
 	if err != nil {
@@ -92,7 +93,7 @@ type Findings struct {
 	Objects []schema.Object
 }
 
-// with calls f with a library that holds the objects which sql may name.
+// with calls f and passes it a library that holds the objects whose names occur in sql.
 func (a *Analyzer) with(ctx context.Context, weight int, sql string, f func(*library)) error {
 	named := a.namesIn(sql)
 	return engines.run(ctx, weight+a.weightOf(named.views), a.memory, func(e *engine) {

@@ -16,8 +16,8 @@ import (
 // readPrefix is the beginning of the name of the table-valued functions that read change streams.
 const readPrefix = schema.ReadFunctionPrefix
 
-// readArguments are the arguments of the function. The library is told that all of them are optional. The required
-// arguments must not be NULL either, so a check of the values also finds arguments that are missing.
+// readArguments are the arguments of the function. To the library all of them are optional. A later check of the values
+// refuses NULL for the required arguments, and so also finds arguments that are missing.
 var readArguments = []value.Field{
 	{Name: "start_timestamp", Type: value.TimestampType},
 	{Name: "end_timestamp", Type: value.TimestampType},

@@ -24,9 +24,9 @@ const (
 )
 
 // Expr analyzes the expression of a DEFAULT, a generated column or a CHECK over the columns of t, a table of the
-// catalog. It converts the expression to the type want as an assignment would. uses are the columns that e reads: a
-// Ref to uses[i] has the Col.ID i. functions are the user-defined functions that e calls. Expr fails with ctx's error
-// if ctx ends while the expression waits for its turn, or while a heavy expression is analyzed.
+// catalog. It converts the expression to the type want as an assignment would. uses are the columns that e reads: a Ref
+// to uses[i] has the Col.ID i. functions are the user-defined functions that e calls. Expr fails with ctx's error if
+// ctx ends while the expression waits until it may be analyzed, or while a heavy expression is analyzed.
 func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, functions []*schema.Function, err error) {
 	weight, err := guard(sql, func(string) int { return 0 })
 	if err != nil {
@@ -76,7 +76,8 @@ func exprOver(ctx context.Context, weight int, catalog *schema.Catalog, t *schem
 	return e, uses, functions, nil
 }
 
-// exprTable makes a table with the given columns and one more, which is called target and has the type want.
+// exprTable makes a table with the given columns and one more column of the type want. It returns the table and, in
+// target, the name of that column.
 func exprTable(columns []*schema.Column, want *value.Type) (over *schema.Table, target string) {
 	over = &schema.Table{Name: "expr", Columns: slices.Clone(columns)}
 	target = "value"

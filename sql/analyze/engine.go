@@ -132,9 +132,9 @@ func (e *engine) enter() {
 
 func (e *engine) leave() { entering.Unlock() }
 
-// rest is called at each step through a tree. After each restAfter it lets other goroutines enter their engines. It
-// ends the analysis of a heavy statement whose context has ended, and of a light statement that has used more than
-// lightTime.
+// rest is called at each step through a tree. When the goroutine has been in its engine for restAfter, rest lets other
+// goroutines enter theirs. It ends the analysis of a heavy statement whose context has ended, and of a light statement
+// that has used more than lightTime.
 func (e *engine) rest() {
 	if e.steps++; e.steps%stepsToRest != 0 || time.Since(e.entered) <= restAfter {
 		return

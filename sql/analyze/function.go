@@ -42,8 +42,8 @@ func (l *library) addFunctions(list []*schema.Function) {
 }
 
 // addBody adds a user-defined function and the objects that its text names. Of the functions whose names occur in the
-// text, it adds only those that f calls (f.Uses): another name may be that of a parameter of f and also that of a
-// function that calls f, so that adding it would never end.
+// text, it adds only those that f calls (f.Uses). Another name may belong to a parameter of f, and a function with the
+// same name may call f. Then each function would add the other without end.
 func (l *library) addBody(f *schema.Function) {
 	found := l.of.namesIn(f.SQL)
 	found.functions = slices.DeleteFunc(found.functions, func(called *schema.Function) bool {
@@ -153,7 +153,8 @@ func (w *walker) argument(n *googlesql.ResolvedArgumentRef) tree.Expr {
 }
 
 // Function analyzes the text of a function. It returns the function's signature and the objects that the text uses.
-// Function fails with ctx's error if ctx ends while the text waits for its turn, or while a heavy text is analyzed.
+// Function fails with ctx's error if ctx ends while the text waits until it may be analyzed, or while a heavy text is
+// analyzed.
 func (a *Analyzer) Function(ctx context.Context, f *schema.Function) (signature schema.Signature, uses []schema.Use, err error) {
 	weight, err := guard(f.SQL, a.columns)
 	if err != nil {
@@ -199,8 +200,8 @@ func (l *library) checkNotBuiltIn(name string) {
 	}
 }
 
-// signature returns the signature of a function. It walks through the function's expression, so that it refuses what
-// is refused in statements.
+// signature returns the signature of a function. It walks through the function's expression as through that of a
+// statement, and so refuses the same features of SQL.
 func (w *walker) signature(b *body) (s schema.Signature) {
 	if get(b.stmt.IsAggregate()) || get(b.stmt.FunctionExpression()) == nil {
 		unsupported("This kind of function")
@@ -218,7 +219,8 @@ func (w *walker) signature(b *body) (s schema.Signature) {
 }
 
 // unsteady records name, the name of a called function that may return different values for the same arguments. The
-// function in definition then may do so as well. "" means that the called function always returns the same value.
+// function or view that d defines may then do so too. unsteady keeps only the first name. If name is "", it records
+// nothing.
 func (d *definition) unsteady(name string) {
 	if d.unstable == "" {
 		d.unstable = name

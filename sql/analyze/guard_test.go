@@ -98,9 +98,10 @@ func sizes(statement func(n int) string) []int {
 	return []int{1, 20, 75, 250, 290, 310, 990, 1010, 5000, 50_000, maxLength/part - 50}
 }
 
-// TestNesting analyzes each kind of nested statement at all sizes. The result must be a tree or an error for the
-// user: nested beyond the library's depth, a statement would end the process. The file testdata/guard shows which
-// sizes reach the library. The number of tokens bounds the library's work for them.
+// TestNesting analyzes each kind of nested statement at all sizes, except large ones that the guard accepts. The result
+// must be a tree or an error for the user. A statement nested too deeply for the library would end the process. The
+// file testdata/guard shows which large sizes the guard accepts, with the number of tokens, which bounds the library's
+// work.
 func TestNesting(t *testing.T) {
 	a := testAnalyzer(t)
 	params := map[string]*value.Type{"p": value.Int64Type, "j": value.JSONType}
@@ -118,7 +119,8 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// runGuard prints the size at which the guard refuses each kind of nested statement.
+// runGuard prints for each kind of nested statement the first size that the guard refuses. It also prints the sizes
+// above 10,000 that the guard accepts, with the number of tokens.
 func runGuard() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(nested)) {

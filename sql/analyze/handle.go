@@ -11,11 +11,11 @@ import (
 )
 
 // A handle of the library points to an object in the memory of an engine. Go's collector does not see the object's
-// size, and an engine's memory never shrinks. The library sets a finalizer on each handle that it makes for its
-// caller; the finalizer frees the object at some later collection. Until then the objects of thousands of statements
-// would pile up. And when it runs, the finalizer may find another engine in the library's variable. So own removes
-// the finalizer of such a handle at once, and free frees the object as soon as a statement is analyzed. The library
-// does not export the methods that free objects, hence the linknames.
+// size, and an engine's memory never shrinks. The library sets a finalizer on each handle that it makes for its caller;
+// the finalizer frees the object at some later collection. Until then the objects of thousands of statements would pile
+// up. And when the finalizer runs, another engine may be the current one in the library's variable. So the function own
+// removes the finalizer of such a handle at once, and the function free frees the object as soon as a statement is
+// analyzed. The library does not export the methods that free objects, hence the linknames.
 //
 // The package librarytest checks that the library still has these methods, and that own removes the finalizer of
 // every handle here. librarytest itself does not link the methods. So if a method is gone, every program that

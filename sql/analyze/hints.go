@@ -22,8 +22,8 @@ type hintValue struct {
 	kind  value.Kind
 	words []string // if not nil, a STRING must be one of these, in upper or lower case
 	most  int64    // if not 0, an INT64 must be between 0 and most
-	// refusal, if not nil, returns the error for a value that has the right kind but that the hint does not accept;
-	// nil if it accepts the value.
+	// refusal, if not nil, checks a value of the right kind further. It returns an error if the hint does not accept
+	// the value, and nil if the hint accepts it.
 	refusal func(*schema.Catalog, *tree.Literal) *usererror.Error
 }
 

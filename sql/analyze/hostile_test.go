@@ -215,8 +215,9 @@ func TestDoublingTexts(t *testing.T) {
 	}
 }
 
-// TestDoublingWith: a statement is refused if its named subqueries, which double rows, make more than a million rows
-// of one. They may do so in one chain or in several chains together.
+// TestDoublingWith: a statement is refused if it has more than maxNamed subqueries after each name is replaced by its
+// subquery. Here each named subquery names the one before twice. The limit holds for one chain and for several chains
+// together.
 func TestDoublingWith(t *testing.T) {
 	double := "SELECT x FROM %[1]s UNION ALL SELECT x FROM %[1]s"
 	one := func(n int) string {

@@ -30,8 +30,8 @@ const maxNestedFields = 10 * maxStructFields
 const maxExpansions = 1_000
 
 // maxNamed bounds how many subqueries of WITH a statement has after each name is replaced by its subquery. A chain of
-// 30 names, each of which doubles the rows of the one before by UNION ALL, is a short text that makes a billion rows
-// of one. Spanner documents no such limit.
+// 30 names, each of which doubles the rows of the one before by UNION ALL, is a short text that turns one row into a
+// billion rows. Spanner documents no such limit.
 const maxNamed = 1_000_000
 
 // Names of the limited quantities, in the words of the Spanner emulator's error messages.
@@ -53,8 +53,8 @@ const (
 	limitExpansions       = "views and functions, those within each other,"
 )
 
-// counts holds how much of each quantity that Spanner limits the walk through a statement has met so far. Its methods
-// end the walk with an error as soon as a count exceeds its limit.
+// counts holds the limited quantities of a statement, as far as the walk through the statement has counted them. Its
+// methods end the walk with an error as soon as a count exceeds its limit.
 type counts struct {
 	joins, unions, functions, expansions int
 	parameters                           map[string]bool
@@ -62,7 +62,7 @@ type counts struct {
 	named   int            // subqueries of WITH after each name is replaced by its subquery
 	namedIn map[string]int // the same count within each subquery of WITH, by its name; the subquery itself counts as one
 
-	// Depths of nesting where the walk is now.
+	// The depths of nesting at the place that the walk has reached.
 	calls, groupBys, subqueries, subselects int
 
 	siblings int // subqueries met so far in the current query
@@ -91,7 +91,7 @@ func (c *counts) define(name string, walk func()) {
 	c.namedIn[name], c.named = c.named-before+1, before
 }
 
-// name counts a subquery of WITH, and those within it, at a place where it is used.
+// name counts a subquery of WITH and the subqueries within it. The walk calls it at each use of the subquery.
 func (c *counts) name(name string) {
 	c.named += c.namedIn[name]
 	atMost(limitNamed, c.named, maxNamed)
@@ -116,8 +116,8 @@ func (c *counts) parameter(name string) {
 	atMost(limitParameters, len(c.parameters), maxParameters)
 }
 
-// enter increments nested, a depth of nesting, and refuses the statement if the depth exceeds the limit. what names
-// the kind of nesting for the error. leave decrements the depth again.
+// enter increments nested, a depth of nesting, and refuses the statement if the depth exceeds the limit. The argument
+// what is the name of the kind of nesting in the error. leave decrements the depth again.
 func enter(nested *int, what string, limit int) (leave func()) {
 	*nested++
 	atMost(what, *nested, limit)

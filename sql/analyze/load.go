@@ -6,10 +6,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// load estimates the library's work for a text from its tokens. One unit of weight stands for one ordinary token,
+// load estimates the library's work for a text from its tokens. One unit of weight is the work for one ordinary token,
 // which takes 5 to 20 us. Some tokens take far more: a * that names the thousand columns of a table in each of twenty
-// subqueries, or an operator at the end of a long chain. The estimate need not be exact: a heavy text that is taken
-// for light is stopped after lightTime.
+// subqueries, or an operator at the end of a long chain. The estimate need not be exact: a heavy text that is taken for
+// light is stopped after lightTime.
 type load struct {
 	columns func(name string) int
 
@@ -33,8 +33,8 @@ type load struct {
 // beforeTable holds the words after which the name of a table comes.
 var beforeTable = map[string]bool{"FROM": true, "JOIN": true, "INTO": true, "UPDATE": true, "DELETE": true, "INSERT": true}
 
-// add counts a token of the group in. brackets is the number of open brackets around the token. dotted is true if the
-// token follows a dot.
+// add counts a token. in is the group to which the token belongs. brackets is the number of open brackets around the
+// token. dotted is true if the token follows a dot.
 func (l *load) add(token string, dotted bool, in *group, brackets int) {
 	l.tokens++
 	switch {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// positionalName begins the names of the parameters for question marks: p1, p2, and so on. Cloud Spanner's JDBC
-// driver uses the same names.
+// positionalName is the prefix of the names of the parameters that replace question marks: p1, p2, and so on. Cloud
+// Spanner's JDBC driver uses the same names.
 const positionalName = "p"
 
 // Parameters replaces the question marks of a statement by named parameters, since Spanner's parameters have names.

@@ -49,10 +49,10 @@ func newPool() *pool {
 	return &pool{light: queue{free: lightEngines}, heavy: queue{free: heavyEngines}, lent: map[*engine]bool{}}
 }
 
-// run waits for the statement's turn and calls f with an engine that the goroutine has entered. It fails if ctx ends
-// first. If f refuses the statement, run returns a *usererror.Error. Another failure, such as a panic of the library,
-// is returned as an error and does not harm other statements. The memory for a heavy statement's engine is charged to
-// budget. If a light statement turns out to be heavy, run stops f and calls it again with a new engine.
+// run waits until the statement may be analyzed, and calls f with an engine that the goroutine has entered. It fails if
+// ctx ends before that. If f refuses the statement, run returns a *usererror.Error. Another failure, such as a panic of
+// the library, is returned as an error and does not harm other statements. The memory for a heavy statement's engine is
+// charged to budget. If a light statement turns out to be heavy, run stops f and calls it again with a new engine.
 func (p *pool) run(ctx context.Context, weight int, budget *memory.Budget, f func(*engine)) error {
 	if weight > lightWeight {
 		return p.runHeavy(ctx, weight, budget, f)
@@ -84,7 +84,8 @@ func (p *pool) runHeavy(ctx context.Context, weight int, budget *memory.Budget, 
 	return p.lend(ctx, true, f)
 }
 
-// wait waits for the turn of a statement of this weight. It fails if ctx ends first.
+// wait adds a statement of this weight to the queue, and waits until the statement may be analyzed. It fails if ctx
+// ends before that.
 func (p *pool) wait(ctx context.Context, q *queue, weight int) error {
 	p.mu.Lock()
 	w := q.join(weight)
@@ -154,7 +155,7 @@ func (p *pool) get(alone bool) *engine {
 	return e
 }
 
-// put takes an engine back, and frees in it the schemas for which forget was called in the meantime.
+// put takes an engine back. It frees the schemas in the engine for which forget was called while the engine was lent.
 func (p *pool) put(e *engine) {
 	e.ctx = context.Background()
 	for {

@@ -115,8 +115,8 @@ func TestWaitEnds(t *testing.T) {
 	})
 }
 
-// TestBesideHeavy: while as many heavy statements are analyzed as may be at once, a light statement is analyzed, and
-// a further heavy statement, whose context has ended, fails. The guard still refuses texts, since it needs no engine.
+// TestBesideHeavy: while the maximum number of heavy statements is analyzed, a light statement is analyzed too. A
+// further heavy statement must wait, so it fails because its context has ended.
 func TestBesideHeavy(t *testing.T) {
 	a := testAnalyzer(t)
 	ctx, cancel := context.WithCancel(t.Context())

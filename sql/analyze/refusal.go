@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Texts by which refusal recognizes failures of the library itself: trapped begins such an error, brokenInvariant is
-// contained in it.
+// Texts by which refusal recognizes failures of the library itself: trapped is the beginning of such an error, or
+// brokenInvariant is a part of it.
 const (
 	trapped         = "wasm trap: "
 	brokenInvariant = "RET_CHECK failure"

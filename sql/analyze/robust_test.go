@@ -24,8 +24,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// FuzzStatement looks for three faults: a text that gives neither a tree nor an error for the user, a tree that does
-// not print, and a statement whose kind KindOf finds wrong.
+// FuzzStatement looks for three faults: a text that gives neither a tree nor an error for the user, a tree that cannot
+// be printed, and a statement for which KindOf returns the wrong kind.
 func FuzzStatement(f *testing.F) {
 	for _, sql := range goldenStatements(f) {
 		f.Add(sql)

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// scanner cuts SQL text into tokens, so that words and brackets outside strings and comments are told from those
-// inside. It follows GoogleSQL's lexical rules. It also cuts text that breaks these rules; the library then reports
-// the error.
+// scanner cuts SQL text into tokens. So words and brackets in strings and comments are not mistaken for those of the
+// statement itself. It follows GoogleSQL's lexical rules. It also cuts text that breaks these rules; the library then
+// reports the error.
 type scanner struct {
 	sql string
 	pos int // the end of the current token, as a byte offset in sql

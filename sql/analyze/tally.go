@@ -6,9 +6,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// tally counts function calls, parameters and other quantities that Spanner limits, by the tokens of a text alone. So
-// a text far beyond a limit never reaches the library. tally counts nothing that the walk through the resolved
-// statement would not count. The walk may count more, and so refuse a text that passes here.
+// tally counts function calls, parameters and other quantities that Spanner limits, by the tokens of a text alone. So a
+// text far beyond a limit never reaches the library. The walk through the resolved statement counts everything that
+// tally counts. The walk may count more, and so refuse a text that tally accepts.
 type tally struct {
 	functions  int
 	grouped    bool // the text has GROUP BY, which may merge equal expressions into one
@@ -16,11 +16,11 @@ type tally struct {
 	before     [2]string // the last token and the token before it
 }
 
-// comparisons are tokens that always stand for a call with two operands.
+// comparisons are tokens that always become a function call with two operands.
 var comparisons = map[string]bool{"=": true, "<=": true, ">=": true, "<>": true, "!=": true, "||": true, "LIKE": true, "BETWEEN": true, "IS": true}
 
-// arithmetic are tokens that stand for a call with two operands if they follow a number or a closing bracket. After a
-// word they are not counted, because they may be a sign, or the star of SELECT.
+// arithmetic are tokens that always become a function call with two operands if they follow a number or a closing
+// bracket. After a word they are not counted, because they may be a sign, or the star of SELECT.
 var arithmetic = map[string]bool{"+": true, "-": true, "*": true, "/": true}
 
 // notFunctions are words that may stand before a parenthesis without being the name of a function.
@@ -38,7 +38,7 @@ func words(list string) map[string]bool {
 	return set
 }
 
-// add counts a token of the group in. It returns an error if a count exceeds its limit.
+// add counts a token. in is the group to which the token belongs. It returns an error if a count exceeds its limit.
 func (t *tally) add(token string, in *group) error {
 	last, second := t.before[0], t.before[1]
 	t.before = [2]string{token, last}

@@ -124,8 +124,8 @@ func (a *Analyzer) weightOf(views []*schema.View) (weight int) {
 // viewPrefix precedes the query of a view when the query is analyzed. The query begins on line 2.
 const viewPrefix = "CREATE VIEW `view` SQL SECURITY INVOKER AS\n"
 
-// View analyzes the query of a view. It returns the view's columns and the objects that the query uses. View fails
-// with ctx's error if ctx ends while the query waits for its turn, or while a heavy query is analyzed.
+// View analyzes the query of a view. It returns the view's columns and the objects that the query uses. View fails with
+// ctx's error if ctx ends while the query waits until it may be analyzed, or while a heavy query is analyzed.
 func (a *Analyzer) View(ctx context.Context, sql string) (columns []schema.ViewColumn, uses []schema.Use, err error) {
 	weight, err := guard(sql, a.columns)
 	if err != nil {
@@ -150,8 +150,8 @@ func (a *Analyzer) View(ctx context.Context, sql string) (columns []schema.ViewC
 	return columns, uses, nil
 }
 
-// viewColumns returns the columns of a view. It walks through the query, so that it refuses what is refused in
-// statements.
+// viewColumns returns the columns of a view. It walks through the query as through that of a statement, and so refuses
+// the same features of SQL.
 func (w *walker) viewColumns(n *googlesql.ResolvedCreateViewStmt) (columns []schema.ViewColumn) {
 	if get(n.IsValueTable()) {
 		unsupported("A view whose rows are values")

@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// aggregateCode is a compiled plan.Aggregate, which all runs of the plan share.
+// aggregateCode is a compiled plan.Aggregate, which all executions of the plan share.
 type aggregateCode struct {
 	node       *plan.Aggregate
 	in         maker

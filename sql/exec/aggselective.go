@@ -199,9 +199,9 @@ func (s *selectiveState) restore(r *run, row []value.Value) error {
 	return s.takeFirst(r, row[:n], row[n:])
 }
 
-// distinctRows finds, for each key, the first row that has the key. It keeps the keys in memory. When the keys take
-// too much memory, distinctRows puts rows with further keys off: it writes them to partitions on disk, and finds
-// the first row of each of their keys at the end, partition by partition.
+// distinctRows finds, for each key, the first row that has the key. It keeps the keys in memory. When the keys take too
+// much memory, distinctRows puts off the rows with further keys. It writes these rows to partitions on disk. At the end
+// it finds the first row of each of their keys, partition by partition.
 type distinctRows struct {
 	types []*value.Type // the types of a row; the row begins with its key
 	table *hashTable
@@ -221,8 +221,8 @@ func (d *distinctRows) add(r *run, key []value.Value, more ...value.Value) (firs
 	return d.addTagged(r, d.count, key, more)
 }
 
-// keepAll adds a row without further values. Unlike add, it keeps the key in memory even if the run has used up its
-// share of memory, so it never puts a row off.
+// keepAll adds a row without further values. Unlike add, it keeps the key in memory even if the statement has used up
+// its share of memory, so it never puts off a row.
 func (d *distinctRows) keepAll(r *run, key []value.Value) (first bool, err error) {
 	if _, first = d.table.find(key); first {
 		err = r.memory.keepEntry(&d.held, key)

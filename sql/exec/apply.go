@@ -115,8 +115,8 @@ func (o *applyOp) bindTo(r *run, i int) {
 	}
 }
 
-// readAhead lets right read ahead for the next rows of left: for no more of them than out still needs to be full,
-// so that no row is read in vain. It does nothing if these rows are fewer than minAhead.
+// readAhead lets right read ahead for the next rows of left. It takes at most as many rows of left as out has room for
+// rows, so that right reads no row in vain. It does nothing if these are fewer than minAhead.
 func (o *applyOp) readAhead(r *run) error {
 	n := min(o.outer.n-o.at, o.out.target-o.out.n)
 	from := o.at

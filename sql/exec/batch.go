@@ -6,9 +6,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The first batches are small, so that a query that needs only one row does not compute a thousand. Batches then
-// grow, so that the cost of a call of next is shared by many rows. Under a LIMIT the first batch has one row,
-// because a read-write transaction locks every row that it reads. The constants are numbers of rows.
+// The first batches of an operator are small, so that a query that needs only one row does not compute a thousand.
+// Later batches are larger, so that many rows share the cost of one call of next. Under a LIMIT the first batch has
+// one row, because a read-write transaction locks every row that it reads. The constants are numbers of rows.
 const (
 	firstBatch   = 16
 	fullBatch    = 512
@@ -19,7 +19,7 @@ const (
 )
 
 // batch holds rows in one of two forms. Flat rows lie in one slice: row i is vals[i*width : (i+1)*width]. A batch
-// of columns has one fn.Column for each column, in cols. The slice at holds the indexes of its rows in these
+// of columns has one fn.Column for each column, in cols. The field at holds the indexes of its rows in these
 // columns; such an index is called a place. A batch belongs to the operator that returned it. The operator that
 // called next may change the batch until it calls next again.
 type batch struct {
@@ -156,8 +156,8 @@ func (b *batch) keepPlaces(kept []int32) {
 	b.truncate(len(kept))
 }
 
-// begin empties the batch, so that the operator can fill it again. If the batch was full, begin doubles target, up
-// to most.
+// begin empties the batch, so that the operator can fill it again. If the batch was full, begin doubles b.target, the
+// number of rows at which a batch is full, up to b.most.
 func (b *batch) begin() {
 	if b.n >= b.target && b.target < b.most {
 		b.target *= 2
@@ -217,8 +217,8 @@ func (b *batch) pass(r *run) error {
 	return nil
 }
 
-// written records the commit timestamp of the row that was appended last: it lowers oldest if the timestamp is
-// older.
+// written records at, which is the commit timestamp of the row that was appended last. It sets b.oldest to at if the
+// row is the only one of the batch or if at is older than b.oldest.
 func (b *batch) written(at mvcc.Timestamp) {
 	if b.n == 1 || at < b.oldest {
 		b.oldest = at

@@ -73,8 +73,8 @@ func (c *countingContext) Err() error {
 	return c.Context.Err()
 }
 
-// TestLongWorkIsChecked runs each kind of operator over 100,000 rows. It fails if a run checks its context less
-// than once for 2048 rows.
+// TestLongWorkIsChecked checks that each kind of operator notices a cancelled run soon: over 100,000 rows, the run
+// must check its context at least once for every 2048 rows.
 func TestLongWorkIsChecked(t *testing.T) {
 	const rows, atLeast = 100_000, 100_000 / 2048
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))

@@ -49,9 +49,9 @@ func (s *columnScan) release() {
 	}
 }
 
-// byColumns reports whether the scan can read from a ColumnSource. It can if no LIMIT or EXISTS above it stops the
-// scan before the last row of its spans. With a hint for a columnar scan, it can even then. It cannot in a run with
-// a Writer, because DML reads its own writes, nor if o.columnar is false.
+// byColumns reports whether the scan can read from a ColumnSource. It is false without Env.Columns, without spans, or
+// if o.columnar is false. It is false in a run with a Writer, because DML reads its own writes. It is also false if a
+// LIMIT or EXISTS can stop the scan before its last row, except with a hint for a columnar scan.
 func (o *scanOp) byColumns(r *run) bool {
 	return r.env.Columns != nil && r.env.Writer == nil && o.columnar && (!o.partial || o.node.Method == plan.ColumnarScan) && len(o.place.spans) > 0
 }
@@ -119,8 +119,8 @@ func (o *scanOp) takeColumns(r *run, cols []fn.Column, n int) (some bool, err er
 	return false, r.check()
 }
 
-// vectorsFrom is the size of a batch, in rows, from which a scan decodes rows into vectors, if its parent accepts
-// columns. Smaller batches have flat rows: they come first, and for a query that reads no more than these,
+// vectorsFrom is the number of rows of a batch from which a scan decodes rows into vectors, if its parent accepts
+// columns. The first batches of a scan are smaller and have flat rows. For a query that reads only these batches,
 // allocating vectors would cost more than it saves.
 const vectorsFrom = 256
 
@@ -221,7 +221,8 @@ func (a *ArrayRows) NextArrays() (rows int, arrays []arrow.Array, err error) {
 	return rows, a.arrays, nil
 }
 
-// readColumns runs a key read (p.read) on a ColumnSource. It returns nil if there is no ColumnSource for the read.
+// readColumns runs a plan that only reads rows of one table or index by key (p.read) on a ColumnSource. It returns nil
+// if there is no ColumnSource for the read.
 func (p *Program) readColumns(r *run) (Rows, error) {
 	op := &scanOp{keyScan: p.read, out: newBatch(len(p.plan.Columns))}
 	if err := op.locate(r, &op.place); err != nil || !op.byColumns(r) {

@@ -21,7 +21,7 @@ type compiler struct {
 	// driving is the scan whose keys are divided to partition the statement (plan.Plan.Driving); nil if there is
 	// none.
 	driving *plan.Scan
-	// partial says that a LIMIT or EXISTS above the node that is being compiled can stop before the node has
+	// partial says that a LIMIT or EXISTS above the node that is being compiled can stop reading before the node has
 	// returned all its rows.
 	partial bool
 	// columns says that the parent of the node that is being compiled accepts batches of columns.

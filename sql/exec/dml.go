@@ -370,9 +370,9 @@ type readRows struct {
 	held held
 }
 
-// targetOf returns the scan that reads the rows that a statement changes. It returns nil for INSERT, if not exactly
-// one scan of the table reads these rows (for instance if an index does), or if deleting a row can delete other
-// rows of the scan.
+// targetOf returns the scan that reads the rows that a statement changes. It returns nil in three cases: the statement
+// is an INSERT; the rows are not read by exactly one scan of the table (for instance, a scan of an index reads them
+// instead); or a DELETE can also delete other rows by a cascade.
 func targetOf(catalog *schema.Catalog, n *plan.DML) *plan.Scan {
 	if n.Input == nil || n.Kind == plan.Insert || n.Kind == plan.Delete && cascades(catalog, n.Table) {
 		return nil
@@ -536,7 +536,8 @@ func (d *change) clashIn(p *table.Projection, row []value.Value) (key []byte, ok
 	return d.layout.AppendKey(nil, rows.Values(nil)), true, nil
 }
 
-// resolve applies DO UPDATE to the existing row at key. proposed is the row that was to be inserted.
+// resolve applies DO UPDATE to the existing row whose primary key is key. proposed is the row that the statement tried
+// to insert.
 func (d *change) resolve(key []byte, proposed []value.Value) error {
 	rows := table.Read{Projection: d.conflict.old, Spans: []table.Span{{Start: key}}, Lock: table.LockExclusive}.Open(d.run.ctx, d.run.view)
 	defer rows.Close()

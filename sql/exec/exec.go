@@ -85,17 +85,17 @@ type Stats struct {
 // Program is a compiled plan. It is immutable, so that many goroutines can run it at once.
 type Program struct {
 	plan *plan.Plan
-	// One of read, root and dml is set: read for a plan that is a key read, dml for DML, root for every other
-	// query.
+	// dml is set for DML, and root for a query. read is set too if the query only reads rows of one table or index by
+	// key (plan.Plan.Read). A run then uses read instead of root, unless Env.Profile is set.
 	read *keyScan
 	root maker
 	dml  *dmlCode
 	// driving is the compiled scan whose keys are divided to partition the statement (plan.Plan.Driving); nil if
 	// there is none.
 	driving *keyScan
-	// A run needs roomSize values in run.room, and has as many lazyArgs, element sets and spools as lazies, sets and
-	// spools say. bounded is the number of calls that the method bounded has compiled. subqueries are the subquery
-	// expressions.
+	// Each run gets roomSize values in run.room, and as many lazyArgs, element sets and spools as the fields lazies,
+	// sets and spools say. bounded is the number of function calls that the method compiler.bounded has compiled.
+	// subqueries are the compiled subquery expressions.
 	roomSize, lazies, sets, spools int
 	outputs                        int // the number of vectorRooms that a run needs
 	bounded                        int

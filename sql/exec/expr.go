@@ -290,8 +290,9 @@ func (c *compiler) builtin(e *tree.Call) (eval, error) {
 	return comparison(e.Func.Name, e.Args[0].Type().Kind, args), nil
 }
 
-// logical compiles AND (decisive is false) or OR (decisive is true). The result is decisive if an argument equals
-// it; later arguments are not computed then. Else the result is NULL if an argument is NULL.
+// logical compiles AND (decisive is false) or OR (decisive is true). An argument that equals decisive decides the
+// result, and later arguments are not computed. If no argument equals decisive, the result is NULL if an argument is
+// NULL, else the opposite of decisive.
 func logical(args []eval, decisive bool) eval {
 	return func(r *run, row []value.Value) (value.Value, error) {
 		null := false

@@ -346,8 +346,8 @@ func (db *testDB) planFor(sql string, types map[string]*value.Type, options plan
 	return plan.Build(stmt, db.catalog, options)
 }
 
-// constant computes an expression. It puts a STRUCT in an ARRAY for that, because a query cannot return a STRUCT as
-// a column.
+// constant computes an expression. A query cannot return a STRUCT as a column, so for a STRUCT constant computes an
+// ARRAY of the STRUCT and returns its element.
 func (db *testDB) constant(expr string) (value.Value, *value.Type, error) {
 	p, err := db.plan("SELECT "+expr, nil)
 	inArray := usererror.CodeOf(err) == codes.Unimplemented

@@ -34,8 +34,8 @@ func newGroups(g *grouping, set []int) *groups {
 	return &groups{grouping: g, set: set, key: nullsOf(g.types), table: newHashTable(g.types), states: g.aggregateCode.states(true)}
 }
 
-// add adds the rows of b at places to their groups. The caller has computed the keys of the rows into keyed. number
-// returns the position in the input of the row at a place.
+// add adds the rows of b at places to their groups. The caller has computed the keys of these rows into g.keyed. The
+// function number returns, for a place, the position of its row in the input.
 func (g *groups) add(r *run, b *batch, places []int32, number func(place int32) int64) error {
 	if n := b.span(); cap(g.entries) < n {
 		g.entries = make([]int32, n)
@@ -123,8 +123,9 @@ func (g *groups) addNew(r *run, h uint64, b *batch, place int32, number int64) (
 	return entry, r.memory.keepBytes(&g.held, stateBytes*int64(len(g.aggs)))
 }
 
-// collect adds rows to the aggregates that collect, one row at a time. After each row it checks the memory in use,
-// because a row can be large, and moves the collected values to disk if they take too much.
+// collect adds rows, one at a time, to the aggregates that collect the values of all their rows, such as ARRAY_AGG.
+// After each row it checks the memory in use, because a row can be large. It moves the collected values to disk if
+// they take too much memory.
 func (g *groups) collect(r *run, b *batch, places []int32) error {
 	for _, i := range places {
 		before := r.memory.now
@@ -143,8 +144,8 @@ func (g *groups) collect(r *run, b *batch, places []int32) error {
 	return nil
 }
 
-// begin adds a group to the table and returns its entry. The caller must call resizeStates before it adds rows to
-// the group, because begin makes no states.
+// begin adds a group to the table and returns its entry. It does not make the states of the aggregates for the group:
+// the caller must call resizeStates before it adds rows to the group.
 func (g *groups) begin(key []value.Value, hash uint64, number int64) (entry int) {
 	g.first = append(g.first, number)
 	return g.table.addHashed(key, hash)

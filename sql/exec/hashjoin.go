@@ -257,7 +257,7 @@ func (o *hashJoinOp) match(r *run) error {
 	return nil
 }
 
-// join returns row followed by other in one slice, which is valid until the next call.
+// join returns one slice with the values of row, followed by those of other. The slice is valid until the next call.
 func (o *hashJoinOp) join(row, other []value.Value) []value.Value {
 	copy(o.joined[copy(o.joined, row):], other)
 	return o.joined

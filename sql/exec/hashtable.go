@@ -35,9 +35,9 @@ const (
 	keptSlots = 256
 )
 
-// entryBytes is the most bytes of memory that an entry takes beside its key. These bytes are in slots (16 bytes
-// each; three eighths of the slots are used right after the table has doubled, while the old slots still exist), in
-// next, and in the unused capacity of slices that have grown.
+// entryBytes is the greatest number of bytes of memory that an entry takes beside its key. These bytes are in slots,
+// in next, and in the unused capacity of slices that have grown. slots takes most right after it has doubled: only
+// three eighths of its slots of 16 bytes are used then, and the old slots still exist.
 const entryBytes = 80
 
 func newHashTable(types []*value.Type) *hashTable { return &hashTable{hasher: newHasher(types)} }
@@ -193,8 +193,8 @@ func (t *hashTable) addHashed(key []value.Value, h uint64) int {
 	return entry
 }
 
-// first returns the first entry with this key, or -1 if there is none. To get the next entry with the same key, the
-// caller calls the method after.
+// first returns the first entry with this key, or -1 if there is none. The method after returns the next entry with
+// the same key.
 func (t *hashTable) first(key []value.Value) int { return t.firstHashed(key, t.hashOf(key)) }
 
 func (t *hashTable) firstHashed(key []value.Value, h uint64) int {
@@ -224,9 +224,9 @@ func (t *hashTable) find(key []value.Value) (entry int, isNew bool) {
 	return t.addHashed(key, h), true
 }
 
-// lookup sets entries[i], for each place i of places, to an entry whose key is the key at place i of cols. It sets
-// entries[i] to -1 if there is no such entry. It also sets -1 if the first entry with the same hash has another
-// key, so that the caller must look the key up itself then. span is the length of the columns.
+// lookup sets entries[i], for each place i of places, to an entry whose key is the key at place i of cols, or to -1.
+// It looks only at the first entry with the same hash. So -1 does not mean that the key is missing, and the caller
+// must then look the key up itself. span is the length of the columns.
 func (t *hashTable) lookup(cols []fn.Column, span int, places, entries []int32) {
 	if len(t.slots) == 0 {
 		for _, i := range places {
@@ -287,8 +287,8 @@ func (t *hashTable) addParts(col *fn.Column, typ *value.Type, places []int32) {
 	}
 }
 
-// verify sets entries[i] to -1 if the key of that entry differs from column j at place i. entries[i] is the first
-// entry with the hash; another entry in the list of the same hash may have the right key.
+// verify sets entries[i] to -1 if value j of that entry's key differs from the value of col at place i. entries[i] is
+// the first entry with the same hash; a later entry with this hash may have the right key.
 func (t *hashTable) verify(j int, col *fn.Column, places, entries []int32) {
 	n := len(t.types)
 	switch v := col.Vector; {

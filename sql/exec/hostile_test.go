@@ -11,10 +11,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 )
 
-// TestHostileStatements plans the largest and most deeply nested statements that the analyzer accepts. It fails if
-// planning makes too many allocations, which it would if its time grew exponentially with the nesting or the number
-// of joins. It counts allocations instead of measuring time, because other programs on the machine do not change
-// their number.
+// TestHostileStatements checks that the planner makes few allocations for the largest and most deeply nested
+// statements that the analyzer accepts. It would make very many if its work grew exponentially with the nesting or the
+// number of joins. The test does not measure time, because time also depends on other programs on the machine.
 func TestHostileStatements(t *testing.T) {
 	const maxAllocations, maxNodes = 4000, 2 // for each word of the statement
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))

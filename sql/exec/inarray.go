@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// fewElements is the greatest number of array elements with which x is compared one by one. For so few elements,
-// comparing takes less time than hashing x.
+// fewElements is the greatest number of elements of an array for which x IN UNNEST(array) compares x with one element
+// after the other. For so few elements, comparing takes less time than hashing x.
 const fewElements = 8
 
 // elementSet is the set of the elements of an array in "x IN UNNEST(array)", in one run.

@@ -96,9 +96,9 @@ func (m *rowMemory) keepBytes(h *held, n int64) error {
 	return m.charge()
 }
 
-// charge charges the account for the bytes that are kept and not yet charged. If the account refuses and the run
-// can spill, charge overdraws the account; the method full then makes the operators spill. When the overdraft is
-// used up, charge waits until the account has the bytes, or fails.
+// charge charges the account for the bytes that are kept and not yet charged. If the account refuses and the run can
+// spill, charge overdraws the account; the method full then makes the operators spill. If the overdraft is used up or
+// the run cannot spill, charge calls the account's method Grow, which can wait for the bytes or fail.
 func (m *rowMemory) charge() error {
 	if m.now > MaxMemory {
 		return usererror.QueryMemory(MaxMemory)
@@ -177,9 +177,9 @@ func isComputed(e plan.Expr) bool {
 	return !column
 }
 
-// besideRow returns how many bytes of memory values take in addition to a row that is kept too. values are those of
-// expressions over the row. Where computed is false, the value is a column of the row, and its string or list is
-// counted with the row.
+// besideRow returns how many bytes of memory the results of expressions over a row (values) take in addition to the
+// row, if both are kept. Where computed is false, the value is a column of the row, and its string or list is counted
+// with the row.
 func besideRow(values []value.Value, computed []bool) int64 {
 	n := int64(len(values)) * valueBytes
 	for i, v := range values {

@@ -126,7 +126,8 @@ func (db *testDB) cost(sql string, params map[string]value.Value) (stats exec.St
 	return db.costThen(sql, params, func() {})
 }
 
-// costThen does what cost does, and calls first after it has read the first row.
+// costThen runs a query to its end and returns the statistics of the run. The parameter first is a function that
+// costThen calls after it has read the first row.
 func (db *testDB) costThen(sql string, params map[string]value.Value, first func()) (stats exec.Stats, err error) {
 	p, err := db.plan(sql, map[string]*value.Type{"s": value.StringType, "n": value.ArrayOf(value.Int64Type)})
 	if err != nil {

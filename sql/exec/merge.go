@@ -30,9 +30,9 @@ type rowStream interface {
 	Close()
 }
 
-// newMerge merges lists with rows of these types. It merges them with others, which are further sorted rows that
-// are computed as they are read. If there are more than mergeFanIn lists, it first merges mergeFanIn neighbouring
-// lists at a time to longer lists on disk.
+// newMerge merges lists, whose rows have columns of these types, with the streams in others, whose rows are computed
+// while they are read. All of them are sorted. As long as there are more than mergeFanIn lists, newMerge first merges
+// mergeFanIn neighbouring lists at a time to longer lists on disk.
 func (r *run) newMerge(types []*value.Type, compare func(a, b []value.Value) int, lists []*spill.Rows, others ...rowStream) (*merge, error) {
 	for len(lists) > mergeFanIn {
 		var longer []*spill.Rows
@@ -142,8 +142,8 @@ func (m *merge) before(i, j int) bool {
 	return d < 0 || d == 0 && i < j
 }
 
-// sink moves entry i of a heap down until it comes before the entries below it. In a heap, the first entry comes
-// before all others.
+// sink moves entry i of a heap down until it comes before the entries below it. The function before gives the order.
+// In a heap, the first entry comes before all others.
 func sink(heap []int, i int, before func(a, b int) bool) {
 	for {
 		least := i

@@ -233,7 +233,8 @@ func (o *mergeScanOp) appendKey(dst []byte, rows *table.Rows) []byte {
 }
 
 // before reports whether the current row of stream i comes before that of stream j. If the bytes by which they are
-// merged are equal, the order of the streams decides, which is that of the whole keys.
+// merged are equal, the stream with the lower number comes first, or last in a reverse scan. This is the order of the
+// whole keys.
 func (o *mergeScanOp) before(i, j int) bool {
 	d := bytes.Compare(o.streams[i].key, o.streams[j].key)
 	if d == 0 {
@@ -242,8 +243,9 @@ func (o *mergeScanOp) before(i, j int) bool {
 	return d < 0 != o.node.Reverse
 }
 
-// sortedScan returns the same rows in the same order as merging would: it reads one stream after the other, and
-// sorts the rows by the bytes that appendKey returns.
+// sortedScan replaces the merge of a mergeScanOp, for instance if there are more than maxStreams streams. It reads one
+// stream after the other, and sorts the rows by the bytes that appendKey returns. The rows and their order are the
+// same as with a merge.
 type sortedScan struct {
 	rows   *table.Rows
 	sorter sorter

@@ -26,9 +26,9 @@ var mergedKeys = []struct{ table, index, columns string }{
 	{"V", "V_N", "N S A"},
 }
 
-// TestRandomMerge runs random queries that merge streams, skip-scan or minor-sort, and runs them again in a form
-// that sorts all rows. The rows and their order must be the same. Some queries run in a read-write transaction that
-// has written before.
+// TestRandomMerge runs random queries that can use a merge of streams, a skip scan or a minor sort, and runs them
+// again in a form that sorts all rows. The rows and their order must be the same. Some queries run in a read-write
+// transaction that has written before.
 func TestRandomMerge(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	manyValues(t, db)

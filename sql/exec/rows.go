@@ -20,7 +20,7 @@ type batchRows struct {
 	data    int64
 }
 
-// reset makes next the current batch. The next call of Next moves to its first row.
+// reset sets the current batch to next. A call of Next then moves to the first row of that batch.
 func (b *batchRows) reset(next *batch) {
 	b.batch, b.next, b.vectors = next, 0, b.vectors[:0]
 	if next == nil || next.cols == nil {
@@ -293,7 +293,8 @@ func (q *operatorRows) Close() error {
 	return err
 }
 
-// keyRows are the Rows of a key read. Package table reads and encodes them; no operator runs.
+// keyRows are the Rows of a plan that only reads rows of one table or index by key (Program.read). Package table reads
+// and encodes them; no operator runs.
 type keyRows struct {
 	*table.Rows
 	run      run

@@ -75,9 +75,9 @@ func (r *run) pullRows(op operator) (*batch, error) {
 	return b, err
 }
 
-// pull gets the next batch of an operator, with flat rows or columns. The result is nil at the end. pull first
-// checks whether the run was cancelled. Operators get their input only from pull and pullRows, so every long
-// computation notices that.
+// pull gets the next batch of an operator, with flat rows or columns. The result is nil at the end. pull first checks
+// whether the run was cancelled. Operators get their input only from pull and pullRows, so every long computation
+// notices a cancellation.
 func (r *run) pull(op operator) (*batch, error) {
 	if err := r.check(); err != nil {
 		return nil, err

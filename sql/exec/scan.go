@@ -78,8 +78,8 @@ func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
 	return s, err
 }
 
-// place describes what a scan reads in one opening. The fields from one on are memory for the key of a scan that
-// reads one whole key. They lie within the place itself, which saves allocations.
+// place describes what a scan reads in one opening. The fields one, key, vals, room and bytes are memory for the key
+// of a scan that reads one whole key. They lie within the place itself, which saves allocations.
 type place struct {
 	spans []table.Span
 	rests []table.Span // if not nil, the bytes of each key after the skipped part must lie in one of these spans: see skipCode
@@ -176,8 +176,8 @@ func (s *keyScan) read(r *run, p *place) table.Read {
 	return read
 }
 
-// stored returns the greatest number of stored rows that the scan needs to read, 0 without a limit. It is 0, too,
-// if a condition can drop rows after they are read.
+// stored returns the greatest number of stored rows that the scan needs to read. It returns 0, which means all, if
+// there is no LIMIT or if a condition can drop rows after they are read.
 func (s *keyScan) stored(p *place) int64 {
 	if p.limit > 0 && s.residual == nil && p.rests == nil {
 		return p.limit
@@ -309,9 +309,8 @@ func (o *scanOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// vectorsAfter ends a batch of flat rows, because the condition drops most rows. From the next batch on, the scan
-// decodes rows into vectors. vectorsAfter returns the batch that it ends, or the first batch of vectors if that
-// batch has no rows.
+// vectorsAfter makes the scan decode rows into vectors from the next batch on, because the condition drops most rows.
+// It returns the current batch of flat rows if that has any rows, else the first batch of vectors.
 func (o *scanOp) vectorsAfter(r *run) (*batch, error) {
 	o.out.target = max(o.out.target, vectorsFrom)
 	if o.out.n > 0 {
@@ -362,8 +361,9 @@ func (o *scanOp) readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int)
 	return r.memory.keepBytes(&o.ahead, max(0, int64(kept)-freeAhead))
 }
 
-// freeAhead is the number of bytes of rows read ahead for which a scan is not charged. Small queries read no more
-// than this ahead. The uncharged bytes of a query are few, because no query has many scans that read ahead.
+// freeAhead is the number of bytes of rows that a scan may read ahead without being charged for them. Small queries
+// read ahead no more bytes than this. The uncharged bytes of a query are few, because no query has many scans that
+// read ahead.
 const freeAhead = 32 << 10
 
 // systemOp reads the rows of a system table.

@@ -91,7 +91,8 @@ func (s *seekCode) isPoint() bool {
 // holds the key parts before part i.
 type eachValue func(r *run, set *table.KeySet, prefix []value.Value, i int) error
 
-// add adds the keys of the seek to set. For the key part of a skip scan that has no condition, add calls each.
+// add adds the keys of the seek to set. If the seek is that of a skip scan, one key part has no condition, and add
+// calls the function each for that part.
 func (s *seekCode) add(r *run, set *table.KeySet, each eachValue) error {
 	if s.tuples != nil {
 		return s.addTuples(r, set)
@@ -99,8 +100,8 @@ func (s *seekCode) add(r *run, set *table.KeySet, each eachValue) error {
 	return s.addParts(r, set, nil, 0, each)
 }
 
-// addParts adds to set the keys that begin with prefix (which holds the key parts before part i) and fulfil the
-// conditions of the seek. If a part can have several values, addParts continues with each of them in turn. If the
+// addParts adds to set the keys that begin with prefix and fulfil the conditions of the seek. prefix holds the key
+// parts before part i. If a part can have several values, addParts continues with one value after the other. If the
 // seek has a range, the key part after the last part of the seek must lie in it.
 func (s *seekCode) addParts(r *run, set *table.KeySet, prefix []value.Value, i int, each eachValue) error {
 	for ; i < len(s.parts); i++ {
@@ -216,8 +217,8 @@ func (s *seekCode) longer(prefix []value.Value, v value.Value) []value.Value {
 	return append(append(make([]value.Value, 0, len(s.key)), prefix...), v)
 }
 
-// addRange adds the keys that begin with prefix and whose next part lies in a range, given by in. If in is nil, it
-// adds all keys that begin with prefix.
+// addRange adds the keys that begin with prefix and whose next part lies in a range. The parameter in is that range.
+// If in is nil, addRange adds all keys that begin with prefix.
 func (s *seekCode) addRange(r *run, set *table.KeySet, prefix []value.Value, in *rangeCode) error {
 	if in == nil {
 		set.Ranges = append(set.Ranges, table.KeyRange{Start: prefix, End: prefix})
@@ -279,7 +280,8 @@ func (c *rangeCode) compute(r *run, k value.Kind) (b bounds, ok bool, err error)
 	return b, true, nil
 }
 
-// prefixed restricts b to the values that begin with the prefix. Its second result is false if no value does.
+// prefixed restricts b to the values that begin with the prefix (c.prefix). Its second result is false if the prefix
+// is NULL, because no value matches then.
 func (c *rangeCode) prefixed(r *run, b bounds) (bounds, bool, error) {
 	v, err := c.prefix(r, nil)
 	if err != nil || v.IsNull() {

@@ -71,8 +71,8 @@ func (o *setOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// keepPassing keeps those rows of b, a batch of left, that are known to be in the result. It drops the rows that
-// are not in the result, and those that are put off until the end of left.
+// keepPassing keeps those rows of b, a batch of left, that are known to be in the result. It drops all other rows:
+// those that are not in the result, and those for which this is known only at the end of left.
 func (o *setOp) keepPassing(r *run, b *batch) error {
 	kept := 0
 	for i := range b.n {

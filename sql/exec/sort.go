@@ -17,7 +17,8 @@ import (
 type ordering struct {
 	keys  []tree.SortKey
 	evals []eval
-	// computed tells, for each key, whether it is more than a column of the row (see isComputed).
+	// computed tells, for each key, whether it is computed from the row. If not, it is a column of the row (see
+	// isComputed).
 	computed []bool
 	types    []*value.Type
 	tags     []collation
@@ -353,8 +354,8 @@ type sorter struct {
 	rows, keys []value.Value
 	order      []int32
 	limit      int64 // the greatest number of rows to return; -1 without a limit
-	// last holds the sort keys of row number limit in the order of the rows added so far. A further row that does
-	// not come before these keys is dropped. last is nil while it is not known.
+	// last holds the sort keys of the row that was number limit in sort order when addKeyed last dropped rows; it is
+	// nil before that. A further row is dropped if it does not come before these keys.
 	last []value.Value
 	held held
 

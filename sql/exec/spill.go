@@ -37,7 +37,7 @@ func (r *run) end() error {
 	return err
 }
 
-// spilled returns the rows and bytes that the run has written to its temporary file so far.
+// spilled returns how many rows and bytes the run has written to its temporary file so far.
 func (r *run) spilled() spill.Written {
 	if r.file == nil {
 		return r.stats.Spilled
@@ -62,7 +62,7 @@ func free(lists []*spill.Rows) {
 	}
 }
 
-// readLast reads a list for the last time, and frees it. It reads each row into row and then calls f.
+// readLast reads a list for the last time, and frees it. It stores each row in the slice row and then calls f.
 func readLast(list *spill.Rows, row []value.Value, f func() error) error {
 	reader := list.ReadLast()
 	defer reader.Close()
@@ -201,7 +201,8 @@ type partitions struct {
 	held    held
 }
 
-// add adds a row (the values of row, followed by more) to the partition for the hash of the row's key.
+// add adds a row to the partition for the hash of the row's key. The row has the values of row, followed by those of
+// more.
 func (p *partitions) add(r *run, hash uint64, row []value.Value, more ...value.Value) error {
 	w := &p.writers[hash>>(64-partitionBits)]
 	if *w == nil {
@@ -252,7 +253,7 @@ type tagged struct {
 	merged *merge
 }
 
-// newTagged returns a tagged without rows, for rows with columns of these types.
+// newTagged returns a tagged that holds no rows yet. Its rows have columns of these types, followed by the tag.
 func newTagged(types []*value.Type) *tagged { return &tagged{types: withTag(types)} }
 
 // begin begins a list. Within a list, the caller must add rows in ascending order of their tags.

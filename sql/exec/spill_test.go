@@ -204,8 +204,8 @@ func (g generator) keeping() string {
 	return fmt.Sprintf("SELECT t.A, t.B, u.A, u.B, u.C FROM T t %s@{JOIN_METHOD=HASH_JOIN} U u ON t.%s = u.%s%s", g.pick("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"), c, c, also)
 }
 
-// TestSpillCancelled runs each query with a context that ends after 1, 8, 64, ... checks, until the query ends
-// before that. A cancelled query must return the error of the context and close its file.
+// TestSpillCancelled runs each query with a context that is cancelled after 1 check, then after 8 checks, 64 checks
+// and so on, until the query succeeds. A cancelled query must return the error of the context and close its file.
 func TestSpillCancelled(t *testing.T) {
 	db := newTestDB(t)
 	for name, sql := range spillingQueries {
@@ -227,7 +227,8 @@ func TestSpillCancelled(t *testing.T) {
 	}
 }
 
-// endingContext is a context that is cancelled after left calls of its method Err.
+// endingContext is a context that is cancelled after some calls of its method Err. The field left is the number of
+// calls before that.
 type endingContext struct {
 	context.Context
 	left int64
@@ -240,9 +241,9 @@ func (c *endingContext) Err() error {
 	return nil
 }
 
-// TestSpillFails makes call number 1, 6, 31, ... of the file system fail as if the disk were full. If the statement
-// fails then, its error must be RESOURCE_EXHAUSTED. The statement must leave no file open and no bytes of the disk
-// claimed.
+// TestSpillFails makes call number 1, 6, 31, ... of the file system fail as if the disk were full. If this makes a
+// statement fail, its error must be RESOURCE_EXHAUSTED. In every case, the statement must leave no file open and no
+// disk space reserved.
 func TestSpillFails(t *testing.T) {
 	db := newTestDB(t)
 	var calls, failing atomic.Int64
@@ -266,8 +267,8 @@ func TestSpillFails(t *testing.T) {
 			if calls.Load() < at {
 				break
 			}
-			// A statement may succeed: if removing the name of an open file fails, the file is removed when it is
-			// closed.
+			// The statement may succeed although a call fails: if the name of an open file cannot be removed, Close
+			// removes the file.
 			if err != nil && usererror.CodeOf(err) != codes.ResourceExhausted {
 				t.Errorf("%s, call %d fails: %v", name, at, err)
 			}

@@ -10,7 +10,7 @@ import (
 // into partitions by the hash of the join key. For each partition, it puts the rows of build in a hash table and
 // looks up the rows of probe in the table. A partition that is still too large is divided again by another hash. A
 // partition whose rows of build all have the same key cannot be divided, so nestedJoin compares each row of probe
-// with all of its rows. That takes no more comparisons than the join has rows.
+// with all rows of build in that partition. That takes no more comparisons than the join has rows.
 //
 // The rows come out in the order of probe: their tags are the positions of the rows of probe. A full join also
 // returns the rows of build without a match. They come last, in the order of build.

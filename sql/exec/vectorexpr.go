@@ -99,7 +99,7 @@ func (c *compiler) output() int {
 	return at
 }
 
-// output returns the vectorRoom with the number at.
+// output returns the vectorRoom whose number is at.
 func (r *run) output(at int) *vectorRoom {
 	if r.outputs == nil {
 		r.outputs = make([]vectorRoom, r.prog.outputs)
@@ -270,7 +270,8 @@ func (v *vectorRoom) decide(col *fn.Column, places []int32, span int, decisive b
 	return room
 }
 
-// truth returns the BOOL at a place of col. null says that it is NULL; otherwise is holds its value.
+// truth returns the BOOL at a place of col. Its first result says whether the BOOL is NULL. If not, the second result
+// is the value of the BOOL.
 func truth(col *fn.Column, place int) (null, is bool) {
 	if v := col.Vector; v != nil && v.Bools != nil {
 		return v.Nulls != nil && v.Nulls[place], v.Bools[place]

@@ -34,8 +34,8 @@ func (c *Column) Peek(i int) value.Value {
 	return c.Values[i*c.Stride]
 }
 
-// NotNull returns the row numbers in rows for which the column is not NULL, if it has a Vector. Otherwise it returns
-// rows unchanged. A result that lacks some rows is in room, a buffer for reuse.
+// NotNull returns those of rows (row numbers) for which the column's Vector is not NULL. It builds the result in room,
+// a buffer for reuse. If the column has no Vector or the Vector has no NULLs, NotNull returns rows unchanged.
 func (c *Column) NotNull(rows []int32, room *[]int32) []int32 {
 	if c.Vector == nil || c.Vector.Nulls == nil {
 		return rows

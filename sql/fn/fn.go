@@ -2,10 +2,10 @@
 // for each chapter of GoogleSQL's reference, such as text, timestamps and json. Package library lists all scalar
 // functions. Package aggregate lists the aggregate functions.
 //
-// A record has the function's name in lower case, as in GoogleSQL's resolved tree ("concat", "$add", "net.host"), its
-// signatures, each with a body, and a line of documentation. A new function takes one record in the table of its
-// family (operators/arithmetic.go, text/strings.go, ...), one Go function, and one line in library/testdata. A new
-// family takes one line in library/library.go.
+// A Record describes a function. It has the function's name in lower case, as in GoogleSQL's resolved tree ("concat",
+// "$add", "net.host"), its signatures, and a line of documentation. Each signature has a body, the Go code that
+// computes it. A new function takes one Record in the table of its family (operators/arithmetic.go, text/strings.go,
+// ...), one Go function, and one line in library/testdata. A new family takes one line in library/library.go.
 //
 // Registry.Lookup finds the body for the argument types that the analyzer chose. The executor calls Lookup once for a
 // call in a statement, so a body need not check the types of its arguments for each row. Lookup also wraps bodies so
@@ -26,14 +26,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Context holds the facts about the statement and its database that functions need. It does not change while the statement runs, and all
-// goroutines of the statement share it.
+// Context holds the facts about the statement and its database that functions need. It does not change while the
+// statement runs, and all goroutines of the statement share it.
 type Context struct {
 	// Now is the value of CURRENT_TIMESTAMP, which is the same throughout a statement.
 	Now time.Time
 	// Zone is the database's default time zone; nil means America/Los_Angeles, as in Spanner.
 	Zone *time.Location
-	// Random is the source of randomness for GENERATE_UUID. It must be safe for concurrent use. Nil means the system's source.
+	// Random is the source of randomness for GENERATE_UUID. It must be safe for concurrent use. Nil means the system's
+	// source.
 	Random io.Reader
 	// Sequences gives access to the database's sequences. It may be nil if the statement cannot name a sequence.
 	Sequences Sequences
@@ -94,8 +95,8 @@ type Scalar struct {
 	safe  bool        // suppressible errors become NULL
 }
 
-// NewScalar makes a function whose eval is never called with a NULL argument. The result is null if an argument is
-// NULL and, if safe is set, also if eval fails with a suppressible error.
+// NewScalar makes a function whose eval is never called with a NULL argument. The function returns the value null if
+// an argument is NULL. If safe is set, it also returns null if eval fails with a suppressible error.
 func NewScalar(eval Eval, null value.Value, safe bool) *Scalar {
 	return &Scalar{eval: eval, null: null, safe: safe}
 }

@@ -22,8 +22,8 @@ func FloorDiv(a, b int64) int64 {
 // Billion is the denominator of NUMERIC. No one may change it.
 var Billion = big.NewInt(1_000_000_000)
 
-// WorkingPrecision is the precision of computations with NUMERIC, in bits. 38 digits take 127 bits; the other bits
-// are for the errors of series, and for numbers near 10^29.
+// WorkingPrecision is the precision of computations with NUMERIC, in bits. 38 digits take 127 bits; the other bits are
+// for the rounding errors of series, and for numbers near 10^29.
 const WorkingPrecision = 320
 
 // MaxGenerated is the maximum number of elements of an array that a GENERATE function makes. Each element takes 32

@@ -49,7 +49,7 @@ type seek struct {
 	tupleLen int
 }
 
-// rangeSargs holds the sargs that bound a key part; each may be nil.
+// rangeSargs holds the conditions (see sarg) that bound a key part. Each of them may be nil.
 type rangeSargs struct{ low, high, prefix, notNull *sarg }
 
 // maxSeekTuples is the greatest number of keys of one seek. It limits seeks with IN lists over several key parts,
@@ -93,8 +93,8 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 		list = append(list, a)
 	}
 	if p.options.Batch && !forced {
-		// A batch query is divided by keys of the table: a partition also has the interleaved rows of its keys. So
-		// no index may be read from end to end.
+		// With Options.Batch, a query is divided into partitions by keys of the table, and a partition also has the
+		// interleaved rows of its keys. So no index may be read from end to end.
 		list = slices.DeleteFunc(list, func(a *access) bool { return a.index != nil && a.seeks == nil })
 	}
 	if len(list) == 0 {
@@ -176,8 +176,8 @@ func (p *planner) through(s *scanRel, x *schema.Index, pred predicate, need colS
 	return a
 }
 
-// useNotNull marks a condition "column IS NOT NULL" as used, so that rows are not tested for it, if no row of the
-// table or no entry of the index has NULL in that column.
+// useNotNull marks a condition "column IS NOT NULL" as used if no row of the table, or no entry of the index, has NULL
+// in the column. The condition is then TRUE for every row, so rows are not tested for it.
 func (a *access) useNotNull(pred predicate) {
 	for _, c := range pred.sargs {
 		if c.op == sargNotNull && (c.column.NotNull || a.index != nil && slices.Contains(a.index.NotNullColumns, c.column)) {
@@ -221,8 +221,9 @@ func (a *access) bind(s *scanRel, pred predicate) {
 	}
 }
 
-// maxDeeper is the maximum number of alternatives of an OR for which the OR may replace a seek that binds fewer key
-// parts. The limit is needed because each alternative repeats that seek's lists of values.
+// maxDeeper limits when an OR replaces a seek that the other conditions give and that binds fewer key parts: the OR
+// may have at most maxDeeper alternatives. The limit is needed because each alternative repeats the lists of values of
+// that seek.
 const maxDeeper = 10
 
 // matchCases finds one seek for each alternative of an OR. It returns nil if one of the seeks binds less of the key
@@ -431,7 +432,7 @@ func (p *planner) skips(s *scanRel, list []*access, req request) []*access {
 	return out
 }
 
-// skipping returns a skip scan of the table or index that the access from reads. It returns nil if a skip scan
+// skipping returns a skip scan of the table or index that is read by the access from. It returns nil if a skip scan
 // would be useless.
 func (s *scanRel) skipping(from *access, pred predicate, req request) *access {
 	a := &access{index: from.index, key: from.key, covering: from.covering, forced: from.forced, skips: true}

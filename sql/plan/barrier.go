@@ -18,7 +18,7 @@ import (
 //	An expression crosses a barrier downward only if it is leakproof. Every other expression above a barrier stays above
 //	all filters, joins and groupings below the barrier.
 //
-// A leakproof expression cannot fail and changes nothing, so that only its value shows that it was computed.
+// A leakproof expression cannot fail and changes nothing, so nobody can observe that it was computed for a row.
 // Whether it is leakproof depends only on its functions (fn.Scalar.Leakproof). An unknown function is not
 // leakproof, and neither is a subquery. Expressions in the view's own SQL need no rule to stay below the barrier,
 // because the statement outside cannot refer to the view's tables. Below the barrier they move freely, as in any
@@ -29,8 +29,8 @@ import (
 // comparison with the computed value crosses the barrier (see once).
 //
 // A plan is made for the text of a statement, whoever runs it: a statement without a role gets the same plan. There
-// is no barrier for SQL SECURITY INVOKER, because the reader of such a view may read its tables. There is none
-// either for a view that hides no rows.
+// is no barrier for SQL SECURITY INVOKER, because the reader of such a view may read its tables. A view that hides no
+// rows has no barrier either.
 //
 // The view's own conditions have no order among themselves, since AND promises none: a condition on columns of an
 // index is tested before the other columns of the row are read. So a condition of the view may fail for a row that
@@ -40,8 +40,8 @@ import (
 // A barrier hides neither how long a statement takes, nor how many rows its operators have read, which profiles and
 // statistics show.
 
-// barrierRel holds those rows of a view's relation, which is in, that satisfy conds. The conditions in conds are
-// not leakproof, so the plan tests them above the relation.
+// barrierRel is a view with a barrier. The field in is the relation of the view. barrierRel has those rows of it for
+// which all of conds are TRUE. The conditions in conds are not leakproof, so the plan tests them above that relation.
 type barrierRel struct {
 	in    relation
 	conds []tree.Expr
@@ -125,10 +125,10 @@ func isPattern(e tree.Expr) bool {
 	return (len(text)-len(strings.TrimRight(text, `\`)))%2 == 0
 }
 
-// once moves further conditions below a barrier. If an operand of a condition is not leakproof but does not depend
-// on the barrier's rows, once replaces it by a column in first, so that the condition can cross. The plan computes
-// the columns in first before it reads the view, so nothing shows whether an operand was computed for a row. in is
-// the barrier's relation with the conditions that crossed, and rest holds the conditions that stay above it.
+// once moves further conditions below a barrier. If an operand of a condition is not leakproof but does not depend on
+// the barrier's rows, once replaces the operand by a column, so that the condition can cross. first lists these
+// columns. The plan computes them before it reads the view, so an error in them tells nothing about the view's rows.
+// in is the barrier's relation with the conditions that crossed. rest holds the conditions that stay above it.
 func (p *planner) once(r *barrierRel) (first []tree.Computed, in relation, rest []tree.Expr) {
 	if p.options.Batch { // a plan for partitions must have a table at its root
 		return nil, r.in, r.conds

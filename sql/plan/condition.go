@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// conjuncts folds the constants of a condition and splits the condition at AND. All returned conditions must be
-// TRUE. A nil cond gives none.
+// conjuncts folds the constants of a condition and splits it at AND. The condition is TRUE exactly if all of the
+// returned conditions are TRUE. If cond is nil, conjuncts returns none.
 func (p *planner) conjuncts(cond tree.Expr) []tree.Expr {
 	if cond == nil {
 		return nil
@@ -50,7 +50,8 @@ func split(e tree.Expr, list []tree.Expr) []tree.Expr {
 	return append(list, e)
 }
 
-// opposites maps each comparison to its negation: one is TRUE where the other is FALSE, unless NaN is compared.
+// opposites maps each comparison to its negation: one is TRUE where the other is FALSE. This does not hold if NaN is
+// compared.
 var opposites = map[string]string{
 	"$less": "$greater_or_equal", "$less_or_equal": "$greater", "$greater": "$less_or_equal", "$greater_or_equal": "$less",
 	"$equal": "$not_equal", "$not_equal": "$equal",
@@ -78,7 +79,7 @@ func negate(e tree.Expr) []tree.Expr {
 	return nil
 }
 
-// exact reports whether, of any two values of the type, one is less or greater, or both are equal. That does not
+// exact reports whether any two values of the type are equal, or one of them is less than the other. That does not
 // hold for types that can contain NaN (floating-point numbers, and ARRAY and STRUCT), nor for JSON.
 func exact(t *value.Type) bool {
 	switch t.Kind {

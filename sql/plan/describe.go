@@ -268,8 +268,8 @@ func (n *Scan) advice() string {
 	return strings.Join(list, "; ")
 }
 
-// scattered reports whether the scan reads rows by a list of whole keys. It is false for a scan of DML, because a
-// Read call cannot replace DML.
+// scattered reports whether the scan reads rows by a list of whole keys, as a call of Read could do, too. It is false
+// for a scan of DML, because a call of Read cannot replace DML.
 func (n *Scan) scattered() bool {
 	if n.Index != nil || n.Exclusive || len(n.Seeks) == 0 {
 		return false

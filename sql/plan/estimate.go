@@ -12,8 +12,8 @@ import (
 type estimate struct{ rows, cost float64 }
 
 // The planner has no statistics. It guesses from the form of the conditions how many rows satisfy them. A constant
-// guess... is a number of rows or elements, cost... a cost, and select... the fraction of rows that satisfy a
-// condition.
+// whose name begins with guess is a number of rows or elements. One that begins with cost is a cost, and one that
+// begins with select is the fraction of rows that satisfy a condition.
 const (
 	guessTableRows  = 100_000.0
 	guessSystemRows = 200.0

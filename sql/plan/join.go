@@ -259,8 +259,8 @@ func (p *planner) buildHashJoin(j *joinRel, req request) (built, error) {
 	return out, p.hashKeys(n, j, left, right)
 }
 
-// hashKeys divides the conditions of a hash join into n.LeftKeys = n.RightKeys, the keys of the hash table, and
-// n.Cond, which holds all other conditions.
+// hashKeys divides the conditions of a hash join. An equality between left and right becomes a key of the hash table:
+// its two sides go to n.LeftKeys and n.RightKeys. n.Cond holds all other conditions.
 func (p *planner) hashKeys(n *HashJoin, j *joinRel, left, right built) error {
 	var rest []tree.Expr
 	leftCols, rightCols := setOf(j.left.cols()), setOf(j.right.cols())

@@ -88,8 +88,8 @@ func (g *joinGroup) gather(r relation) {
 	g.conds = append(g.conds, j.conds...)
 }
 
-// orderFrom joins all leaves by a greedy search that begins with leaf number first. It returns the join and its
-// cost.
+// orderFrom joins all leaves by a greedy search. The search begins with the leaf whose index is first. orderFrom
+// returns the join and its cost.
 func (p *planner) orderFrom(g *joinGroup, first int) (*joinRel, float64) {
 	s := joinState{
 		joined: map[int]bool{first: true},
@@ -250,8 +250,8 @@ func transferable(cond tree.Expr, col tree.Col) bool {
 }
 
 // seekableLeaf returns the index of the leaf in which col is the first part of the primary key or of an index. It
-// returns -1 if there is no such leaf, or if the leaf already has a condition on col that is not TRUE for NULL,
-// because such a condition bounds col.
+// returns -1 if there is no such leaf, or if the leaf has a condition that is never TRUE if col is NULL, such as a
+// comparison. Such a condition already bounds col.
 func (g *joinGroup) seekableLeaf(col tree.Col) int {
 	for i, leaf := range g.leaves {
 		s, ok := leaf.(*scanRel)

@@ -9,9 +9,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// keyRead returns a scan whose rows are the whole result of a plan, with the columns in the order of the result. It
-// returns nil if the plan does more than that. Such a plan reads rows of one table or index by key, and returns
-// columns of the table or fields of its PROTO columns.
+// keyRead returns a scan whose rows are the whole result of a plan, with the columns in the order of the result. There
+// is such a scan if the plan only reads rows of one table or index by key, and returns columns of the table or fields
+// of its PROTO columns. For any other plan keyRead returns nil.
 func (p *planner) keyRead(root Node) *Scan {
 	if s, ok := root.(*Scan); ok && isKeyRead(s) {
 		return s

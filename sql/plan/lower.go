@@ -20,7 +20,7 @@ type planner struct {
 	// nextCol is the ID of the next column that the planner makes. The planner's IDs are negative and count down.
 	// Those of the analyzer count up from 0.
 	nextCol int
-	// rows is the number that newRow returned last. Such a number stands for one stored row; see origin.
+	// rows is the row number that newRow returned last (see origin).
 	rows int
 	// guessing is the depth of nested joins at which guess is now; see maxGuessing.
 	guessing int
@@ -327,8 +327,9 @@ func (p *planner) lowerWithRef(s *tree.WithRef) (relation, error) {
 	return p.compute(in, exprs), nil
 }
 
-// compute adds computed columns to the relation in. If that relation itself adds computed columns, and the new
-// expressions use each costly one of them at most once, compute merges both steps into one.
+// compute adds computed columns to the relation in. If that relation itself adds computed columns, compute merges both
+// steps into one, with three exceptions: a new expression has a subquery; the new expressions use a costly column of
+// the relation more than once; or they use a costly column of it that is volatile or has a subquery.
 func (p *planner) compute(in relation, exprs []tree.Computed) relation {
 	below, ok := in.(*computeRel)
 	if !ok {

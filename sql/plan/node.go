@@ -213,9 +213,9 @@ type Seek struct {
 	Tuples *SeekTuples
 }
 
-// SeekPart lists the values that one key part can have: any of Values, any element of Array, and NULL if Null is
-// set. If Each is set, the part can have every value that it has in the table or index and that lies in Among (nil
-// for all). NULL in Values or Array equals nothing, unless NullSafe is set.
+// SeekPart lists the values that one key part can have: any of Values, any element of Array, and NULL if Null is set.
+// If Each is set, it can have any value that occurs in the table or index and lies in the range Among (nil for all
+// values). NULL in Values or Array equals nothing if NullSafe is false, and equals NULL if it is true.
 type SeekPart struct {
 	Values         []Expr
 	Array          Expr

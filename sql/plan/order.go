@@ -6,9 +6,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 )
 
-// satisfies reports whether rows that are sorted by have are also sorted by want. It ignores slots that have the
-// same value in every row (fixed). distinct says that no two rows agree in all keys of have, so that further keys
-// of want do not matter.
+// satisfies reports whether rows that are sorted by the order have are also sorted by the order want. It ignores slots
+// that have the same value in every row (fixed). distinct says that no two rows agree in all keys of have, so that
+// further keys of want do not matter.
 func satisfies(have []slotOrder, fixed map[int]bool, distinct bool, want []slotOrder) bool {
 	i := 0
 	for _, w := range want {
@@ -30,8 +30,8 @@ func satisfies(have []slotOrder, fixed map[int]bool, distinct bool, want []slotO
 	return true
 }
 
-// major returns how many leading keys of want the rows are already sorted by. It returns 0 if all of these keys
-// have the same value in every row.
+// major returns the number of leading keys of want by which the rows are already sorted. It returns 0 if all of these
+// keys have the same value in every row.
 func (b *built) major(want []slotOrder) int {
 	for n := len(want) - 1; n > 0; n-- {
 		if varies(want[:n], b.fixed) && satisfies(b.order, b.fixed, b.distinct, want[:n]) {
@@ -56,8 +56,8 @@ func reversed(order []slotOrder) []slotOrder {
 	return out
 }
 
-// groups reports whether rows that are sorted by have come group by group, which means that rows with equal values
-// in all keys follow each other.
+// groups reports whether rows that are sorted by the order have come group by group: rows with equal values in all of
+// keys then follow each other.
 func groups(have []slotOrder, fixed map[int]bool, keys []int) bool {
 	left := map[int]bool{}
 	for _, k := range keys {
@@ -189,8 +189,8 @@ func (p *planner) buildLimit(r *limitRel, req request) (built, error) {
 	return b, nil
 }
 
-// pushLimit sets the limit of the scan or the merging union below n, if each of that operator's rows becomes one
-// row of n.
+// pushLimit sets the limit of the scan or the merging union below n. It does so only if each row of that scan or union
+// becomes exactly one row of n.
 func pushLimit(n Node, limit Expr) {
 	switch n := n.(type) {
 	case *Scan:

@@ -56,8 +56,8 @@ func (b *built) joinOrigins(n *Apply, left, right built) {
 	}
 }
 
-// soughtBy returns the key columns of the scan s, the right side, that must equal a slot of the left side. The
-// values of the map are these slots.
+// soughtBy returns those key columns of the scan s, the right side, that must equal a slot of the left side. The map
+// gives the slot for each of these columns.
 func (n *Apply) soughtBy(s *Scan) map[*schema.Column]int {
 	slots := map[int]int{}
 	for _, b := range n.Bind {
@@ -78,8 +78,8 @@ func (n *Apply) soughtBy(s *Scan) map[*schema.Column]int {
 	return sought
 }
 
-// rowOf returns the row number (see origin) of the stored row that s reads. ok is false unless slots of b hold the
-// whole key of one row of the table of s.
+// rowOf returns the row number (see origin) of the stored row that s reads. ok is true only if s reads the table
+// itself and slots of b hold the whole key of one row of that table.
 func (b built) rowOf(s *Scan, sought map[*schema.Column]int) (row int, ok bool) {
 	for i, part := range s.Table.Key {
 		slot, ok := sought[part.Column]

@@ -164,8 +164,8 @@ func (p *planner) buildCompute(r *computeRel, req request) (built, error) {
 	return p.addColumns(b, exprs, req)
 }
 
-// rename translates the order and the other preferences of req to the columns of the input, and adds them to in.
-// names maps a column to the column of the input that it renames.
+// rename translates the order and the other preferences of req to the columns of the input, and adds them to the
+// request in. names maps the ID of a column to the ID of the input column of which it is only a new name.
 func rename(in *request, req request, names map[int]int) {
 	name := func(id int) int {
 		if below, ok := names[id]; ok {
@@ -238,7 +238,7 @@ func (p *planner) recompute(b built, made []tree.Computed, req request) (built, 
 	return out, nil
 }
 
-// columnOrder returns the IDs of those columns in the map at that req needs. The columns in req.prefer come first.
+// columnOrder returns the IDs of those columns of the map at that req needs. The columns in req.prefer come first.
 func columnOrder(req request, at slots) []int {
 	var list []int
 	listed := colSet{}

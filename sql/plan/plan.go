@@ -93,8 +93,8 @@ func (p *Plan) Tables() []*schema.Table {
 	return list
 }
 
-// Sequences returns the full names of the sequences that the text of the statement names. values are those from
-// which it takes values, states are those whose internal state it shows. An INSERT can also take values from
+// Sequences returns the full names of the sequences that the text of the statement names. The statement takes values
+// from the sequences in values, and shows the internal state of those in states. An INSERT can also take values from
 // sequences that are not listed, through DEFAULTs of columns.
 func (p *Plan) Sequences() (values, states []string) {
 	Walk(p.Root, func(n Node) {

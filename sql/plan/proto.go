@@ -186,8 +186,8 @@ func isLocal(n Node) bool {
 	return ok
 }
 
-// distributed adds a Distributed Union above a part of the plan that the scan s drives. input adds that part of the
-// plan.
+// distributed adds a Distributed Union above a part of the plan that the scan s drives. The function input adds that
+// part of the plan.
 func (w *protoWriter) distributed(s *Scan, input func() *spannerpb.PlanNode) *spannerpb.PlanNode {
 	m := meta{"distribution_table": s.target()}
 	if s.Ordered {
@@ -205,7 +205,8 @@ func (w *protoWriter) distributed(s *Scan, input func() *spannerpb.PlanNode) *sp
 	return n
 }
 
-// localUnion adds the local half of a Distributed Union, which runs on each server. input adds the plan below it.
+// localUnion adds the local half of a Distributed Union, which runs on each server. The function input adds the plan
+// below it.
 func (w *protoWriter) localUnion(input func() *spannerpb.PlanNode) *spannerpb.PlanNode {
 	n := w.add("Distributed Union", meta{"call_type": "Local"})
 	in := input()
@@ -244,8 +245,9 @@ func (w *protoWriter) global(n Node) *spannerpb.PlanNode {
 	return w.operator(n, "", func(in Node) *spannerpb.PlanNode { return w.global(in) })
 }
 
-// twice adds the operator n as two operators: the first runs on each server, and the second runs over the results
-// of all servers. in is the input of n, a local plan (see isLocal). A sort without a limit is added only once.
+// twice adds the operator n as two operators: the first runs on each server, and the second runs over the results of
+// all servers. The parameter in is the input of n, a local plan (see isLocal). A sort without a limit is added only
+// once.
 func (w *protoWriter) twice(n, in Node) *spannerpb.PlanNode {
 	if s, ok := n.(*Sort); ok && s.Limit == nil {
 		return w.operator(n, "", func(in Node) *spannerpb.PlanNode { return w.global(in) })

@@ -318,8 +318,8 @@ func blurs(t *value.Type) bool {
 	return false
 }
 
-// pushIntoUnion filters each input of the union instead of the union. If a condition has a subquery, it filters the
-// union.
+// pushIntoUnion filters each input of the union by conds. If one of conds has a subquery, pushIntoUnion filters the
+// result of the union instead.
 func pushIntoUnion(r *unionRel, conds []tree.Expr) relation {
 	for _, c := range conds {
 		if hasSubquery(c) {

@@ -43,7 +43,7 @@ type tupleSarg struct {
 	cond    int
 }
 
-// predicate holds what seeks can use of a scan's conditions.
+// predicate holds a scan's conditions and what seeks can use of them.
 type predicate struct {
 	conds  []tree.Expr
 	sargs  []sarg
@@ -128,7 +128,7 @@ func disjuncts(e tree.Expr, list []tree.Expr) []tree.Expr {
 	return append(list, e)
 }
 
-// analyzer finds sargs in conditions and adds them to into. byID holds the columns of the scan.
+// analyzer finds sargs in conditions and adds them to the predicate into. byID holds the columns of the scan.
 type analyzer struct {
 	byID map[int]*schema.Column
 	into *predicate
@@ -270,8 +270,8 @@ func (a *analyzer) inArray(i int, c *tree.Call) {
 	a.into.tuples = append(a.into.tuples, t)
 }
 
-// orOfEqualities adds one sarg for an OR of equalities of one column: a IN (1, 2, 3, 4) for a = 1 OR a = 2 OR a IN
-// (3, 4).
+// orOfEqualities adds one sarg for an OR of equalities of one column. For example, it adds a IN (1, 2, 3, 4) for a = 1
+// OR a = 2 OR a IN (3, 4).
 func (a *analyzer) orOfEqualities(i int, c *tree.Call) {
 	var one predicate
 	inner := analyzer{byID: a.byID, into: &one}

@@ -160,8 +160,8 @@ func (p *planner) scalarSubquery(e *tree.Subquery, at slots) (*Subquery, error) 
 	return q, nil
 }
 
-// binds returns how to set those of registers that hold columns of the current row: each register with the slot of
-// its column. Operators of enclosing rows set all other registers.
+// binds returns a Bind for each of the given registers that holds a column of the current row, whose slots are in at.
+// Operators of enclosing rows set all other registers.
 func (p *planner) binds(registers map[int]bool, at slots) []Bind {
 	var list []Bind
 	for col, r := range p.registers {

@@ -9,8 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// choose returns the cheapest access for a request, except that it does not consider skip scans. If several are
-// equally cheap, it returns the first; the table comes before its indexes.
+// choose returns the cheapest access for a request. It does not consider skip scans. If several accesses are equally
+// cheap, it returns the first of them; the table comes before its indexes.
 func (p *planner) choose(s *scanRel, req request) (*access, error) {
 	list, err := p.accesses(s, req.need)
 	if err != nil {
@@ -381,7 +381,7 @@ func (p *planner) merges() bool {
 	return !p.options.Batch
 }
 
-// arrangeMost makes an access return its rows sorted by want, or by as many of the first keys of want as possible.
+// arrangeMost makes an access return its rows sorted by the order want, or by as many of its first keys as possible.
 // It returns the number of these keys.
 func (p *planner) arrangeMost(s *scanRel, a *access, want []slotOrder) int {
 	_, fixed := s.orderOf(a)
@@ -393,8 +393,8 @@ func (p *planner) arrangeMost(s *scanRel, a *access, want []slotOrder) int {
 	return 0
 }
 
-// arrange makes an access return its rows sorted by want, and reports whether that is possible. For that, it can
-// make the access read in reverse, or merge the streams that come from lists of values for leading key parts.
+// arrange makes an access return its rows sorted by the order want, and reports whether that is possible. For that, it
+// can make the access read in reverse, or merge the streams that come from lists of values for leading key parts.
 func (p *planner) arrange(s *scanRel, a *access, want []slotOrder) bool {
 	for a.merge = 0; a.merge == 0 || p.merges() && a.merge <= a.listed(); a.merge++ {
 		for _, a.reverse = range []bool{false, true} {
@@ -452,8 +452,8 @@ func (a *access) listed() int {
 	return n
 }
 
-// distinct reports whether no two rows agree in all key parts by which the access sorts. If streams are merged,
-// that is so if these parts and the parts with only one value include the table's whole key.
+// distinct reports whether no two rows agree in all key parts by which the access sorts. Without a merge of streams
+// that is always so. With a merge, these parts and the parts with only one value must include the table's whole key.
 func (s *scanRel) distinct(a *access) bool {
 	if a.merge == 0 {
 		return true

@@ -28,7 +28,7 @@ var scanMethods = map[string]ScanMethod{
 	"AUTO": AutomaticScan, "BATCH": BatchScan, "ROW": RowScan, "COLUMNAR": ColumnarScan, "NO_COLUMNAR": NoColumnarScan,
 }
 
-// String returns the name of the method in plans, where it is the scan_method of the metadata.
+// String returns the name that a plan shows for the method, as scan_method in its metadata.
 func (m ScanMethod) String() string {
 	switch m {
 	case BatchScan:

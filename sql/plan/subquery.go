@@ -5,8 +5,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// filter returns a relation with the rows of the relation in for which conds are TRUE. EXISTS and IN subqueries
-// among conds become semi and anti joins. All other conditions move down as far as they can.
+// filter returns a relation with those rows of the relation in for which all of conds are TRUE. EXISTS and IN
+// subqueries among conds become semi and anti joins. All other conditions move down as far as they can.
 func (p *planner) filter(in relation, conds []tree.Expr) (relation, error) {
 	var plain []tree.Expr
 	for _, c := range conds {
@@ -64,9 +64,9 @@ func (p *planner) semiJoin(in relation, cond tree.Expr) (joined relation, ok boo
 	return pushIntoJoin(j, nil), true, nil
 }
 
-// decorrelate removes conditions that use columns of outer from a subquery, and returns them, so that the subquery
-// no longer depends on the enclosing row. exists says that only the existence of rows matters, so that their order
-// may change.
+// decorrelate makes a subquery independent of the enclosing row where it can: it removes the conditions that use
+// columns of outer. It returns the subquery without these conditions, and a list of them. exists says that only the
+// existence of rows matters, so that their order may change.
 func decorrelate(r relation, outer colSet, exists bool) (relation, []tree.Expr) {
 	switch r := r.(type) {
 	case *filterRel:

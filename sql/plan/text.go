@@ -42,8 +42,8 @@ func writeNode(b *strings.Builder, p *spannerpb.QueryPlan, n *spannerpb.PlanNode
 	}
 }
 
-// writeScalar prints a scalar node and the subqueries in it. It does not print a node that is only a column, unless
-// the link to it has a type.
+// writeScalar prints a scalar node and the subqueries in it. It does not print the node itself if it is only a column
+// and the link to it has no type, or if it is a Split Range that is always TRUE.
 func writeScalar(b *strings.Builder, p *spannerpb.QueryPlan, l *spannerpb.PlanNode_ChildLink, n *spannerpb.PlanNode, depth int) {
 	indent := strings.Repeat("  ", depth)
 	text := n.GetShortRepresentation().GetDescription()
@@ -67,7 +67,7 @@ func writeScalar(b *strings.Builder, p *spannerpb.QueryPlan, l *spannerpb.PlanNo
 	}
 }
 
-// title returns the name of an operator, with those of its metadata that viewers of plans show before and after the
+// title returns the name of an operator, together with the metadata that viewers of plans show before and after the
 // name.
 func title(n *spannerpb.PlanNode) string {
 	m := map[string]string{}

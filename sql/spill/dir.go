@@ -31,7 +31,7 @@ func Open(fs vfs.FS, path string) (*Dir, error) {
 	return &Dir{fs: fs, path: path}, nil
 }
 
-// Used returns how many bytes of disk space all files together have claimed.
+// Used returns how many bytes of disk space all files together have reserved.
 func (d *Dir) Used() int64 { return d.used.Load() }
 
 // Create makes an empty file for one execution of a statement. The file calls check before it writes or reads a
@@ -48,7 +48,7 @@ func (d *Dir) Create(check func() error) (*File, error) {
 	return &File{dir: d, file: f, name: name, named: named, check: check}, nil
 }
 
-// claim reserves n bytes of disk space for a file. It fails if all files together would then have claimed more bytes
+// claim reserves n bytes of disk space for a file. It fails if all files together would then have reserved more bytes
 // than are free on the disk.
 func (d *Dir) claim(n int64) error {
 	used := d.used.Add(n)
@@ -57,8 +57,8 @@ func (d *Dir) claim(n int64) error {
 	case errors.Is(err, vfs.ErrUnsupported):
 		return nil
 	case err == nil && used > int64(disk.AvailBytes):
-		// AvailBytes no longer includes the blocks that are already written. So all files can take at most half of
-		// the space that is free without them.
+		// AvailBytes does not include the blocks that are already written, but used does. So all files together can
+		// take at most half of the space that is free without them.
 		err = usererror.NoRoomToSpill()
 	case err != nil:
 		err = d.failed("look for room for", err)

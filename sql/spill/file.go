@@ -19,8 +19,8 @@ const (
 	blockHead = 4
 	blockRoom = BlockSize - blockHead
 
-	// claimBlocks is the number of blocks (4 MiB) that a file claims at a time. It is large, so that the file system
-	// is seldom asked for the free space.
+	// claimBlocks is the number of blocks (4 MiB in total) for which a file reserves disk space at a time. It is
+	// large, so that the file system is seldom asked for the free space.
 	claimBlocks = 64
 )
 

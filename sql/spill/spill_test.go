@@ -38,8 +38,8 @@ func create(t *testing.T, d *spill.Dir) *spill.File {
 	return f
 }
 
-// write writes a list of n rows, numbered from first, with texts of random length. The longest texts take up to three
-// blocks.
+// write writes a list of n rows, whose numbers begin with first, with texts of random length. The longest texts take
+// up to three blocks.
 func write(t *testing.T, f *spill.File, r *rand.Rand, first, n int) *spill.Rows {
 	t.Helper()
 	w := f.NewWriter(types)
@@ -64,7 +64,7 @@ func write(t *testing.T, f *spill.File, r *rand.Rand, first, n int) *spill.Rows 
 	return rows
 }
 
-// check reads a list and checks that it has n rows, numbered from first.
+// check reads a list and checks that it has n rows, whose numbers begin with first.
 func check(t *testing.T, reader *spill.Reader, first, n int) {
 	t.Helper()
 	row := make([]value.Value, len(types))
@@ -86,7 +86,7 @@ func check(t *testing.T, reader *spill.Reader, first, n int) {
 	reader.Close()
 }
 
-// TestRows writes lists of rows, then reads and frees them. Freed blocks must be used again.
+// TestRows checks that readers return the rows that were written, and that freed blocks are used again.
 func TestRows(t *testing.T) {
 	d := open(t, vfs.NewMem())
 	f := create(t, d)
@@ -125,7 +125,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestFilesEnd: an open file has no name, and Open removes files that an earlier process has left.
+// TestFilesEnd checks that an open file has no name, and that Open removes files that an earlier process has left.
 func TestFilesEnd(t *testing.T) {
 	fs := vfs.NewMem()
 	d := open(t, fs)
@@ -146,7 +146,7 @@ func TestFilesEnd(t *testing.T) {
 	}
 }
 
-// TestFileWithName: on a system where an open file cannot be removed, Close removes the file.
+// TestFileWithName checks that Close removes the file on a system where an open file cannot be removed.
 func TestFileWithName(t *testing.T) {
 	fs := vfs.NewMem()
 	fs.UseWindowsSemantics(true)
@@ -160,7 +160,8 @@ func TestFileWithName(t *testing.T) {
 	}
 }
 
-// TestRoom: files take at most half of the free space of the disk, and release all of it when they are closed.
+// TestRoom checks that files take at most half of the free space of the disk, and release all of it when they are
+// closed.
 func TestRoom(t *testing.T) {
 	fs := vfs.NewMem()
 	d := open(t, fs)
@@ -185,8 +186,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestFullDisk: a write to a full disk fails with RESOURCE_EXHAUSTED, and a write that fails for another reason with
-// INTERNAL.
+// TestFullDisk checks that a write to a full disk fails with RESOURCE_EXHAUSTED, and that a write that fails for
+// another reason returns INTERNAL.
 func TestFullDisk(t *testing.T) {
 	for _, c := range []struct {
 		failure error
@@ -213,7 +214,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestDamage: reading a block whose bytes have changed on disk fails.
+// TestDamage checks that reading a block fails if its bytes have changed on disk.
 func TestDamage(t *testing.T) {
 	damaged := &damagingFS{FS: vfs.NewMem()}
 	f := create(t, open(t, damaged))
@@ -231,7 +232,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// damagingFS flips a bit in every block that is read after now is set.
+// damagingFS flips a bit in every block that is read while its field now is true.
 type damagingFS struct {
 	vfs.FS
 	now bool
@@ -255,7 +256,8 @@ func (f damagingFile) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// TestCheck: after check returns an error, because the statement has ended, the file neither writes nor reads.
+// TestCheck checks that the file neither writes nor reads once its check function returns an error, which it does when
+// the statement has ended.
 func TestCheck(t *testing.T) {
 	ended := errors.New("ended")
 	var now error

@@ -8,12 +8,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// informationSchema defines the tables. A line has a table's name and its columns, as the Spanner service has them.
-// Some columns exist only in Spanner's documentation: GRANTOR and IS_GRANTABLE of ROLE_*_GRANTS, and
+// informationSchema defines the tables. A line has a table's name and its columns. They are the columns that the
+// Spanner service has, and some that only Spanner's documentation has: GRANTOR and IS_GRANTABLE of ROLE_*_GRANTS, and
 // TABLE_SYNONYMS.SYNONYM_TABLE_NAME, which the service calls SYNONYM_NAME. Source:
 // https://cloud.google.com/spanner/docs/information-schema. A column is STRING(MAX) unless its name is followed by :I
-// (INT64), :J (JSON), :B (BOOL), :D (DATE), :A (ARRAY<STRING(MAX)>) or :n (STRING(n)). * marks a column of the
-// primary key, ? a column that may be NULL.
+// (INT64), :J (JSON), :B (BOOL), :D (DATE), :A (ARRAY<STRING(MAX)>) or :n (STRING(n)). * marks a column of the primary
+// key, ? a column that may be NULL.
 const informationSchema = `
 CHANGE_STREAMS CHANGE_STREAM_CATALOG* CHANGE_STREAM_SCHEMA* CHANGE_STREAM_NAME* ALL:B
 CHANGE_STREAM_COLUMNS CHANGE_STREAM_CATALOG* CHANGE_STREAM_SCHEMA* CHANGE_STREAM_NAME* TABLE_CATALOG* TABLE_SCHEMA* TABLE_NAME* COLUMN_NAME*

@@ -18,7 +18,8 @@ func roleGrantees(b *builder) {
 	}
 }
 
-// grantable and grantor are the values of IS_GRANTABLE and GRANTOR in all rows of ROLE_*_GRANTS.
+// grantable and grantor are the values of IS_GRANTABLE and GRANTOR in all rows of the tables ROLE_*_GRANTS that have
+// these columns.
 const grantable = "NO"
 
 var grantor any
@@ -64,8 +65,8 @@ type grantColumn struct {
 	name string
 }
 
-// eachTableGrant calls f for each grant on a table or view. in and name are the schema and the name of the table or
-// view, columns its columns.
+// eachTableGrant calls f for each grant on a table or view. The parameters in and name of f are the schema and the
+// name of the table or view. The parameter columns holds its columns.
 func (b *builder) eachTableGrant(f func(g *schema.Grant, in, name string, columns []grantColumn)) {
 	for g := range b.catalog.Grants() {
 		var columns []grantColumn

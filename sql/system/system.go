@@ -72,9 +72,9 @@ var contents = map[string]func(b *builder){
 	"SPANNER_SYS.SUPPORTED_OPTIMIZER_VERSIONS":     optimizerVersions,
 }
 
-// Tables returns the system tables for the catalog c. Their rows describe c, the system tables themselves, and more,
-// which are system tables that other packages make. underWay returns the schema change that has made the catalog, if
-// it has not ended because rows are still being back-filled or validated; otherwise it returns nil.
+// Tables returns the system tables for the catalog c. Their rows describe the objects of c and the system tables. The
+// parameter more lists system tables that other packages make; the rows describe these, too. If the schema change that
+// has made c still back-fills or validates rows, underWay returns that change; otherwise it returns nil.
 func Tables(c *schema.Catalog, underWay func() *schema.Change, more ...*schema.Table) []*schema.Table {
 	builtIn := slices.Concat(definitions, more)
 	list := make([]*schema.Table, len(definitions))
@@ -162,10 +162,9 @@ func (b *builder) sort() {
 	})
 }
 
-// tables returns the tables of users and the built-in tables that rows may be about. It is for a system table that
-// has the columns TABLE_SCHEMA and TABLE_NAME, and perhaps INDEX_NAME. If the query restricts the rows to certain
-// names, tables looks up these names, so that the time of a query for one table does not grow with the number of
-// tables.
+// tables returns the tables of users and the built-in tables that a row of the system table can describe. The system
+// table must have the columns TABLE_SCHEMA and TABLE_NAME, and may have INDEX_NAME. If the query restricts the names,
+// tables looks up these names, so that the time of a query for one table does not grow with the number of tables.
 func (b *builder) tables() []*schema.Table {
 	if names, some := b.want["TABLE_NAME"]; some {
 		return b.named("TABLE_SCHEMA", names)
@@ -176,7 +175,8 @@ func (b *builder) tables() []*schema.Table {
 	return b.all("TABLE_SCHEMA")
 }
 
-// all returns all tables whose schema the query may select in the column schemaColumn.
+// all returns all tables whose schemas the query may select. schemaColumn is the name of the system table's column that
+// holds the schema.
 func (b *builder) all(schemaColumn string) []*schema.Table {
 	list := slices.AppendSeq(slices.Collect(b.catalog.Tables()), slices.Values(b.builtIn))
 	if _, some := b.want[schemaColumn]; !some {
@@ -185,8 +185,8 @@ func (b *builder) all(schemaColumn string) []*schema.Table {
 	return slices.DeleteFunc(list, func(t *schema.Table) bool { return !b.wantsValue(schemaColumn, t.Schema) })
 }
 
-// named returns the tables that have one of the names, and whose schema the query may select in the column
-// schemaColumn.
+// named returns the tables that have one of the names, and whose schemas the query may select. schemaColumn is the name
+// of the system table's column that holds the schema.
 func (b *builder) named(schemaColumn string, names map[string]bool) []*schema.Table {
 	var list []*schema.Table
 	for _, s := range b.schemas(schemaColumn) {
@@ -204,8 +204,8 @@ func (b *builder) named(schemaColumn string, names map[string]bool) []*schema.Ta
 	return list
 }
 
-// withIndexes returns the tables that have an index with one of the names, and whose schema the query may select in
-// the column schemaColumn.
+// withIndexes returns the tables that have an index with one of the names, and whose schemas the query may select.
+// schemaColumn is the name of the system table's column that holds the schema.
 func (b *builder) withIndexes(schemaColumn string, names map[string]bool) []*schema.Table {
 	var list []*schema.Table
 	for _, s := range b.schemas(schemaColumn) {

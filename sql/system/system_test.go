@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// wordCompiler takes the place of the SQL compiler: an expression reads the columns whose names are words of its
-// text.
+// wordCompiler takes the place of the SQL compiler. It does not parse an expression: an expression reads each column
+// whose name is a word of the text.
 type wordCompiler struct{ schema.Compiler }
 
 func (wordCompiler) CompileExpr(_ *schema.Catalog, t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
@@ -42,8 +42,8 @@ func (wordCompiler) NextValue(string, *schema.Generator) func([]value.Value) (va
 //   - users prints those rows of the named tables that are about objects of users.
 //   - built-in prints those rows of the named tables that are about built-in objects.
 //   - columns prints the columns of all tables.
-//   - filling, expecting and validating take a statement and, after a blank line, names of tables. They print the rows
-//     that appear while the schema change of the statement is at this stage.
+//   - filling, expecting and validating are the stages of a schema change. They take a DDL statement and, after a blank
+//     line, names of tables. They print the rows that are new in these tables while the change is at that stage.
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		c := schema.NewCatalog()

@@ -131,8 +131,8 @@ type Function struct {
 	// Safe means SAFE.f(): an error becomes NULL.
 	Safe bool
 	// Fields is set for functions on PROTO. It holds paths of fields; each path begins at the message. ProtoField and
-	// HasProtoField have one path, that of the field that they read. The other functions have a path for each value
-	// among their arguments: that of the field that gets the value.
+	// HasProtoField have one path, which leads to the field that they read. The other functions have one path for each
+	// value among their arguments, which leads to the field that gets this value.
 	Fields [][]protoreflect.FieldDescriptor
 }
 

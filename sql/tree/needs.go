@@ -165,7 +165,7 @@ func (n *needs) insert(s *Insert) {
 	given := slices.Clone(s.Columns)
 	for _, row := range s.Rows {
 		n.exprs(row...)
-		// A nil Expr is DEFAULT, which is no given value.
+		// A nil Expr is DEFAULT: the statement gives the column no value.
 		given = slices.DeleteFunc(given, func(c *schema.Column) bool { return row[slices.Index(s.Columns, c)] == nil })
 	}
 	for _, need := range n.catalog.DefaultNeeds(s.Table, given) {

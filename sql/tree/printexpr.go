@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Format formats an expression for people to read. It prints only the numbers of subqueries.
+// Format formats an expression for people to read. It shows a subquery as a number, without the subquery's scan.
 func Format(e Expr) string {
 	var p printer
 	return p.expr(e)
@@ -86,7 +86,7 @@ func (p *printer) subquery(s *Subquery) string {
 	return text + ")"
 }
 
-// Name returns the name of the field. A field without a name has its number for a name.
+// Name returns the name of the field, or its index if it has no name.
 func (e *GetField) Name() string {
 	if name := e.Arg.Type().Fields[e.Index].Name; name != "" {
 		return name

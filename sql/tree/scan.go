@@ -211,13 +211,15 @@ type AggCall struct {
 	IgnoreNulls, RespectNulls bool
 	OrderBy                   []SortKey // ORDER BY within the call
 	Limit                     Expr
-	// Having is HAVING MAX or MIN e. Only the rows count for which e has its greatest or least value.
+	// Having is e in HAVING MAX e (if HavingMax is set) or HAVING MIN e. The function then reads only the rows in which
+	// e has its greatest or least value.
 	Having    Expr
 	HavingMax bool
-	// Where is a condition: only the rows for which it is TRUE count. If Where is nil, all rows count.
+	// Where, if not nil, is a condition: the function reads only the rows for which it is TRUE.
 	Where Expr
-	// Failure is a column that receives an error of the aggregate, which $with_side_effects reads; the value of the
-	// aggregate is then NULL. If Failure is nil, an error ends the statement.
+	// Failure, if not nil, is a column for an error of the function. If an error occurs, it is put into this column,
+	// where $with_side_effects reads it, and the function's value is NULL. If Failure is nil, an error ends the
+	// statement.
 	Failure *Col
 }
 

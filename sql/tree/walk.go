@@ -96,7 +96,8 @@ func Inputs(s Scan) []Scan {
 	panic(fmt.Sprintf("tree: no inputs known of %T", s))
 }
 
-// Exprs returns the expressions of a scan, without those of its inputs. A nil stands for an expression that the scan does not have.
+// Exprs returns the expressions of a scan, without those of its inputs. The list has nil for each optional expression
+// that the scan does not have.
 func Exprs(s Scan) []Expr {
 	switch s := s.(type) {
 	case *Filter:
@@ -123,7 +124,8 @@ func Exprs(s Scan) []Expr {
 	return nil
 }
 
-// Exprs returns the expressions of an aggregate function. A nil stands for an expression that it does not have.
+// Exprs returns the expressions of an aggregate function. The list has nil for each optional expression that the call
+// does not have.
 func (a *AggCall) Exprs() []Expr {
 	list := append(a.Args[:len(a.Args):len(a.Args)], a.Limit, a.Having, a.Where)
 	return append(list, SortExprs(a.OrderBy)...)

@@ -15,9 +15,10 @@ import (
 // takes a share from the pool, until the pool is empty. The size of a share is computed as if the load were the same as
 // in the last tick (see Load). So executions together take what the process used and no more, however the load changes.
 //
-// The first tick without executions still fills the pool, because its remainder comes from sending the last replies. So
-// requests of another kind take the remainders of two ticks at most. Later ticks without executions do not fill the
-// pool, so that the few requests that come to an idle process are not charged for its housekeeping.
+// The remainder of the first tick without executions still goes into the pool, because it comes from sending the last
+// replies. So the executions that follow are charged for the remainders of two earlier ticks at most. Later ticks
+// without executions do not fill the pool, so that the few requests that come to an idle process are not charged for
+// its housekeeping.
 type Account struct {
 	off     bool
 	busy    atomic.Bool  // the server runs many executions, so it measures only a sample of the brief ones
@@ -34,7 +35,7 @@ type Account struct {
 	tasks    []*Task
 }
 
-// accountStripe counts the executions that one processor ran.
+// accountStripe counts the executions that the processors of one stripe ran.
 type accountStripe struct {
 	measured   atomic.Int64 // measured CPU time in nanoseconds
 	executions atomic.Int64
@@ -53,13 +54,13 @@ type reading struct {
 // the second.
 const TickEvery = 100 * time.Millisecond
 
-// quietTicks is about the number of ticks whose remainders quiet holds. A long execution may report CPU time that it
-// used in these ticks, so that it was counted in their remainders.
+// quietTicks is the approximate number of ticks whose remainders Account.quiet holds. A long execution may report CPU
+// time late, after it has been counted in these remainders.
 const quietTicks = 100
 
-// fewMessages is the number of messages that a tick needs, so that its remainder is shared out among them. Other work
-// counts as messages, too: messageParts parts count as one. The remainder of a tick with fewer messages does not show
-// what a message costs.
+// fewMessages is the number of messages below which a tick counts as one without executions, because its remainder does
+// not show what a message costs. Other work counts as messages, too: messageParts parts (see Load.parts) are one
+// message.
 const fewMessages = 10
 
 // maxShare is the highest charge for one message. A larger remainder comes from work of the process that no request
@@ -89,13 +90,13 @@ const (
 	workPerPart  = 160 * time.Microsecond / messageParts
 )
 
-// parts returns the number of parts (see messageParts) of an execution with this load; own is the CPU time that was
+// parts returns the number of parts (see messageParts) of an execution with this load. own is the CPU time that was
 // measured for the execution.
 func (l *Load) parts(own time.Duration) int64 {
 	return l.Messages*messageParts + l.Bytes/bytesPerPart + l.Commits*commitParts + int64(max(own, 0)/workPerPart)
 }
 
-// NewAccount returns an account of this process, which begins now.
+// NewAccount returns an account of this process. It counts the CPU time that is used from now on.
 func NewAccount() *Account {
 	a := new(Account)
 	a.last = a.read()
@@ -141,8 +142,9 @@ func (a *Account) draw(parts int64) time.Duration {
 	return time.Duration(want)
 }
 
-// Tick shares out the CPU time that was used since the last Tick. The server is busy if there were many executions
-// since then; that needs a minimum number of them, because the last Tick may have been a moment ago.
+// Tick shares out the CPU time that was used since the last Tick. It also decides whether the server is busy: if more
+// than fewExecutions per second ended since then, and at least sampleEvery, because the last Tick may have been only a
+// moment ago.
 func (a *Account) Tick() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -168,8 +170,9 @@ func (a *Account) Tick() {
 	a.last = now
 }
 
-// fill adds the remainder of a tick, rest, to the pool; a negative remainder reduces the pool. The size of the pool is
-// limited, so time that no execution takes for long is dropped.
+// fill adds rest, the remainder of a tick, to the pool; a negative remainder reduces the pool. fill keeps the pool
+// between -maxShare and maxShare for each of the messages. So time that no execution takes from the pool is dropped in
+// the end.
 func (a *Account) fill(rest, messages int64) {
 	most := int64(maxShare) * messages
 	pool := min(max(a.pool.Load()+rest, -most), most)

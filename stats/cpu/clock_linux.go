@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadCPU returns the CPU time of the calling thread: clock_gettime(2). It uses a raw system call, of which Go's
-// scheduler does not learn, because this call never blocks.
+// threadCPU returns the CPU time of the calling thread: clock_gettime(2). It makes a raw system call, which does not
+// inform Go's scheduler. That is allowed because this call never blocks.
 func threadCPU() time.Duration { return clock(unix.CLOCK_THREAD_CPUTIME_ID) }
 
 // thread is the id of a thread of the process. With it other threads can read the thread's clock.

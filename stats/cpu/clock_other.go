@@ -8,7 +8,7 @@ import "time"
 // work took.
 func threadCPU() time.Duration { return time.Since(epoch) }
 
-// thread stands for any thread.
+// thread takes the place of a thread's id. It holds nothing, because threads have no clocks here.
 type thread struct{}
 
 func thisThread() thread { return thread{} }

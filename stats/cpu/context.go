@@ -15,8 +15,9 @@ func From(ctx context.Context) *Meter {
 	return m
 }
 
-// Waiting prepares for a wait under ctx. The caller calls over after the wait. During the wait the meter pauses, the
-// goroutine is not locked to a thread, and another execution may use the turn (Turns) of this one.
+// Waiting prepares for a wait under ctx. The caller calls the function over after the wait. During the wait, the meter
+// in ctx pauses, and the goroutine is not locked to a thread. If the execution has a turn (see Turns), another
+// execution may use it meanwhile.
 func Waiting(ctx context.Context) (over func()) {
 	m, t := From(ctx), turnsOf(ctx)
 	measured := m != nil && m.running

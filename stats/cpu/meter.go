@@ -19,8 +19,8 @@ import (
 // begin the next. Other waits (for a mutex) use no CPU time, so they do not change the result.
 //
 // Reading a thread's clock is a system call of about 0.3 us (BenchmarkMeter), 1% of a point read. So a busy server
-// measures only one execution in sampleEvery in any case. For the others it reads the clock when they start, and again
-// only if they take briefLimit or longer. It charges the shorter ones the Typical time of their kind.
+// measures only one in sampleEvery of the brief executions. For each of the others it reads the clock at the start, and
+// again only if the execution takes briefLimit or longer. It charges the shorter ones the Typical time of their kind.
 //
 // On systems where threads have no clock (all but Linux) the meter reads the wall clock, whose time is an upper bound.
 type Meter struct {
@@ -86,8 +86,9 @@ func (m *Meter) Pause() {
 	}
 }
 
-// pause ends the segment. If typical is set, the kind has a known typical time. A brief execution of which nothing was
-// measured so far is then charged that time, and pause does not read the clock.
+// pause ends the segment. It reads the clock, except for an execution of three properties: it is not sampled, it has
+// been brief so far and was not measured at all, and its kind has a typical time, as typical says. Such an execution is
+// charged that time when it ends.
 func (m *Meter) pause(typical bool) {
 	passed := time.Since(epoch) - m.began
 	if typical && !m.sampled && m.elapsed == m.rough && m.elapsed+passed < briefLimit {
@@ -131,14 +132,14 @@ func (m *Meter) add(used time.Duration) {
 	}
 }
 
-// share raises the number of parts of the execution to parts, and takes the share of the added ones from the account's
+// share raises the execution's number of parts to parts, and takes the share of the additional parts from the account's
 // pool.
 func (m *Meter) share(parts int64) {
 	more := max(parts-m.parts, 0)
 	m.parts += more
 	m.Account.count(more)
-	// A long execution has caused most of the CPU time since the last tick. Tick comes first, so that this execution
-	// takes its share of that time's remainder, and not a later one.
+	// A long execution has caused most of the CPU time since the last Tick. So share calls Tick before it draws from
+	// the pool: then this execution pays for the remainder of that time, and not a later one.
 	if m.own >= lapEvery {
 		m.Account.Tick()
 	}
@@ -168,9 +169,10 @@ func (m *Meter) Stop(l Load) time.Duration {
 // of Go's garbage collection. It is complete after Stop.
 func (m *Meter) Shared() time.Duration { return m.shared }
 
-// stoodFor returns the charge for segments of which the clock was not read. If the execution has no other segments,
-// that is the typical time of its kind for that many rows. If it has others, or no typical time is known, the charge is
-// the wall-clock time of those segments, which is less than briefLimit.
+// stoodFor returns the charge for the segments in which the clock was not read. rows is how many rows the execution
+// read and wrote. If the clock was read in no segment at all, the charge is the typical time of the kind for so many
+// rows. Otherwise, or if no typical time is known, it is the wall-clock time of those segments, which is less than
+// briefLimit.
 func (m *Meter) stoodFor(rows int64) time.Duration {
 	if m.elapsed == m.rough {
 		return m.Typical.charge(m.rough, rows)
@@ -186,8 +188,8 @@ func (m *Meter) SoFar() time.Duration {
 	return m.own + m.rough + threadCPU() - m.clock
 }
 
-// Weight returns how many executions this one stands for: sampleEvery if a busy server measures it, 1 if the server
-// measures all executions, 0 if it is not measured.
+// Weight returns how many executions this one represents in a sample: sampleEvery if a busy server chose it to be
+// measured, 1 if the server measures all executions, 0 if it was not chosen or nothing is measured.
 func (m *Meter) Weight() int64 {
 	switch {
 	case m.Account.off || !m.sampled:

@@ -53,7 +53,7 @@ func onOneThread(f func()) (used time.Duration) {
 	return used
 }
 
-// within fails the test unless measured differs from used by less than a tenth.
+// within fails the test if measured differs from used by a tenth or more.
 func within(t *testing.T, measured, used time.Duration) {
 	t.Helper()
 	if share := measured.Seconds() / used.Seconds(); share < 0.9 || share > 1.1 {
@@ -180,9 +180,9 @@ func TestMeterBriefBound(t *testing.T) {
 	}
 }
 
-// TestChargesAddUp: executions that share an average are together charged the time they took, although none is charged
-// more than it took itself. The cases are executions of two and of three rows, executions that become faster, and
-// executions that become faster and slower by turns.
+// TestChargesAddUp checks that the charges of executions that share an average add up to the time that these executions
+// took, although none is charged more than its own time. The cases are executions of two and of three rows, executions
+// that become faster, and executions that are faster and slower by turns.
 func TestChargesAddUp(t *testing.T) {
 	const us = time.Microsecond
 	for name, took := range map[string]func(i int) (passed time.Duration, rows int64){
@@ -395,8 +395,9 @@ func BenchmarkMeter(b *testing.B) {
 	})
 }
 
-// TestSpentWaits: work whose CPU time Spent measures, such as the preparation of a statement, can wait, and the meter
-// of its request is paused meanwhile. CPU time that other goroutines use on the thread during the wait is not counted.
+// TestSpentWaits checks that a function whose CPU time Spent measures may wait, as the preparation of a statement does.
+// During the wait the meter of its request is paused, and CPU time that other goroutines use on the thread is not
+// counted.
 func TestSpentWaits(t *testing.T) {
 	needsThreadClocks(t)
 	m := &Meter{Account: NewAccount(), sampled: true}

@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// Turns limits how many long computations run at the same time. Without a limit, each of many computations would hold
-// its locks until all of them are done, and brief executions would wait for a processor.
+// Turns limits how many long computations run at the same time: each computation needs a turn, and there is a fixed
+// number of turns. Without a limit, each of many computations would hold its locks until all of them are done, and
+// brief executions would wait for a processor.
 type Turns struct {
 	mu      sync.Mutex
 	free    int
@@ -20,8 +21,9 @@ func NewTurns(atOnce int) *Turns { return &Turns{free: atOnce} }
 
 type turnsKey struct{}
 
-// Acquire waits for a turn, in the order of the calls. The caller computes under slotCtx, and then calls end. While
-// work under slotCtx waits (Waiting), other executions may use the turn.
+// Acquire waits until the caller gets a turn. Callers get turns in the order of their calls. The caller computes under
+// slotCtx, and then calls end, which gives the turn back. While work under slotCtx waits (see Waiting), other
+// executions may use the turn. If ctx ends first, Acquire returns ctx.Err().
 func (t *Turns) Acquire(ctx context.Context) (slotCtx context.Context, end func(), err error) {
 	if got := t.queue(false); got != nil {
 		over := Waiting(ctx)
@@ -36,7 +38,7 @@ func (t *Turns) Acquire(ctx context.Context) (slotCtx context.Context, end func(
 	return context.WithValue(ctx, turnsKey{}, t), t.release, nil
 }
 
-// turnsOf returns the Turns that gave the execution of ctx its turn, or nil if it has none.
+// turnsOf returns the Turns from which the execution of ctx has its turn, or nil if the execution has no turn.
 func turnsOf(ctx context.Context) *Turns {
 	t, _ := ctx.Value(turnsKey{}).(*Turns)
 	return t
@@ -82,7 +84,8 @@ func (t *Turns) release() {
 	t.again = max(0, t.again-1)
 }
 
-// leave ends the wait of an execution that had no turn before; got is its channel.
+// leave ends the wait of an execution that was cancelled and had no turn before. got is the channel that queue has
+// returned to it.
 func (t *Turns) leave(got chan struct{}) {
 	t.mu.Lock()
 	i := slices.Index(t.waiting, got)

@@ -80,8 +80,8 @@ func TestTurnsOfWaiting(t *testing.T) {
 	})
 }
 
-// TestTurnsCancelled: an execution that is cancelled while it waits for a turn takes no turn away. The error is ctx.Err
-// whatever the cause, because from that error a commit knows that its transaction goes on.
+// TestTurnsCancelled checks that no turn is lost if an execution is cancelled while it waits for a turn. The error must
+// be ctx.Err(), whatever the cause of the cancellation: by this error a commit knows that its transaction stays open.
 func TestTurnsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(1)

@@ -8,12 +8,12 @@ import (
 
 // Typical holds the typical CPU time of brief executions of one kind: of one prepared statement, of reads of one set of
 // columns, or of one API method. It holds moving averages of measured CPU times, by the number of rows. So the sum of
-// all charges is right, and an execution that reads one row is not charged for one that reads fifty. Longer executions
-// are always measured, and are in no average.
+// all charges is right, and an execution that reads one row is not charged as much as one that reads fifty. Longer
+// executions are always measured, and are in no average.
 //
 // No execution is charged more than the time it took. If an execution took less than the average, the next ones that
 // take more are charged the difference too. Without that the sum would be too low: executions of two and of three rows
-// share an average, and the faster ones never take as long as it.
+// share an average, and those of two rows never take as long as the average.
 type Typical struct {
 	known  atomic.Bool
 	byWork [workClasses]work
@@ -60,8 +60,8 @@ func (t *Typical) charge(passed time.Duration, rows int64) time.Duration {
 	charged := min(due, passed)
 	if due > charged {
 		// When the executions of a kind become faster, the average follows after about typicalWeight measurements, and
-		// one in sampleEvery executions is measured. So drop uncharged time beyond that many averages: it comes from
-		// the old average, and later executions must not be charged for it.
+		// one in sampleEvery executions is measured. So drop the uncharged time beyond typicalWeight*sampleEvery
+		// averages: it comes from the old average, and later executions must not be charged for it.
 		left.Add(int64(min(due-charged, mean*typicalWeight*sampleEvery)))
 	}
 	return charged

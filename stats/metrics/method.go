@@ -74,7 +74,7 @@ type Method struct {
 	streams latencies // latencies of queries of change streams
 }
 
-// methodStripe counts the requests that one processor served. Times are in nanoseconds.
+// methodStripe counts the requests that the processors of one stripe served. Times are in nanoseconds.
 type methodStripe struct {
 	cpu, shared, received, sent, remote atomic.Int64
 	byCode                              [maxCode + 1]atomic.Int64

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Samples is a Prometheus collector for values that other packages count. Each scrape calls the function, which calls
-// add with each current value.
+// Samples is a Prometheus collector for values that other packages count. It is a function: each scrape calls it, and
+// it calls add once for each current value.
 type Samples func(add func(Sample))
 
 // A Sample is one value of a metric.

@@ -82,7 +82,8 @@ func (c *losslessColumn) appendStored(v value.Value) error {
 	return c.stored.append(c.payload)
 }
 
-// exceeds converts the column to stored payloads if err is a *RangeError, and reports whether it did so.
+// exceeds converts the column to stored payloads if err is a *RangeError, and reports whether it did so. It returns any
+// other err unchanged.
 func (c *losslessColumn) exceeds(err error) (bool, error) {
 	if r := (*RangeError)(nil); !errors.As(err, &r) {
 		return false, err

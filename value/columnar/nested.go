@@ -75,8 +75,8 @@ func (c *textColumn) appendArray(a arrow.ArrayData, from, to int) error {
 	return nil
 }
 
-// rebase appends to dst, the offsets of a column, the ends of an array's values. The offsets of the array are given.
-// The first value begins at offsets[0] in the array and at start in the column.
+// rebase converts the offsets of an array to offsets in a column, and appends them, except the first, to dst. The first
+// value begins at offsets[0] in the array and at start in the column.
 func rebase(dst, offsets []int32, start int32) []int32 {
 	by := start - offsets[0]
 	for _, o := range offsets[1:] {

@@ -31,7 +31,7 @@ func DataSize(a arrow.Array, t *value.Type) (n int64) {
 const elementBytes = 16
 
 // BytesOf estimates the bytes of data of the values [from, to) of an array of any type. A value of a dictionary counts
-// each time it is referred to. BytesOf may stop counting once the count exceeds most.
+// each time it is referred to. BytesOf may stop counting once the count is greater than the parameter most.
 func BytesOf(a arrow.Array, from, to int, most int64) (n int64) {
 	if from == to {
 		return 0

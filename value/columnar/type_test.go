@@ -31,9 +31,9 @@ func everyType() []*value.Type {
 	return append(list, value.ArrayOf(value.StructOf(value.Field{Type: value.ArrayOf(value.StructOf(all...))})))
 }
 
-// TestClientsTypes sends the schema of each type from a server to a client. It checks that the client finds the same
-// column as if it had made the schema from the type, and that TypeOf finds the GoogleSQL type with and without
-// Crowfoot's metadata.
+// TestClientsTypes sends the schema of a column of each type from a server to a client. It checks that the client gets
+// the Arrow field that arrowtype.Field makes from the type. It also checks that TypeOf returns the type again, with and
+// without Crowfoot's metadata.
 func TestClientsTypes(t *testing.T) {
 	for _, o := range []Options{{}, {Microseconds: true}} {
 		timestamps := arrowtype.Nanoseconds

@@ -19,9 +19,9 @@ type Viewer struct {
 	values       []value.Value
 }
 
-// View returns n values of an array, beginning at index from, as a vector of type t. The vector is valid until the
-// next call, and only as long as the array: it refers to the array's memory where the layout is the same, and
-// otherwise holds copies.
+// View returns n values of an array, beginning at index from, as a vector of type t. The vector is valid until the next
+// call of View, and no longer than the array is. The vector refers to the array's memory if the array has the same
+// layout, and holds copies otherwise.
 func (w *Viewer) View(a arrow.Array, t *value.Type, from, n int) (*value.Vector, error) {
 	if e, ok := a.(array.ExtensionArray); ok {
 		a = e.Storage()

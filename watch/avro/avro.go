@@ -36,8 +36,9 @@ func NewColumn(name string, kind *sppb.Type, nullable bool) (Column, error) {
 	return Column{name, kind, nullable, text, values}, err
 }
 
-// Schema returns the Avro schema, as JSON, of the rows of a table. schema is the table's named schema, or "" for the default one. The Avro schema
-// is a record with the table's name, in the namespace of the named schema, with a field for each column.
+// Schema returns the Avro schema, as JSON, of the rows of a table. schema is the table's named schema, or "" for the
+// default one. The Avro schema is a record with the table's name, in the namespace of the named schema, with a field
+// for each column.
 func Schema(schema, table string, columns []Column) string {
 	record := avrotype.Record{Name: table, Namespace: schema}
 	for _, c := range columns {
@@ -47,14 +48,14 @@ func Schema(schema, table string, columns []Column) string {
 }
 
 // Indexes of types in the union that a column has if it may be NULL, as Avro encodes them. The library could write the
-// union too, but that would take half as long again.
+// union too, but encoding would then take one and a half times as long.
 const (
 	unionNull  = 0
 	unionValue = 2
 )
 
-// AppendField appends the column's field of a record to b, in Avro's binary encoding. The caller appends the fields in the
-// schema's order, which makes the record. A NULL in a column that is not nullable is an error.
+// AppendField appends the column's field of a record to b, in Avro's binary encoding. The caller makes a record by
+// appending the fields in the order of the schema. A NULL in a column that is not nullable is an error.
 func (c *Column) AppendField(b []byte, v *structpb.Value) ([]byte, error) {
 	_, null := v.GetKind().(*structpb.Value_NullValue)
 	switch {
@@ -75,8 +76,8 @@ func (c *Column) AppendField(b []byte, v *structpb.Value) ([]byte, error) {
 	return b, nil
 }
 
-// native returns a value in the form that the library encodes. These are pointers into v where possible, which need no
-// memory.
+// native returns a value in the form that the library encodes. Where possible this is a pointer into v, which needs no
+// memory of its own.
 func native(t *sppb.Type, v *structpb.Value) (any, error) {
 	switch k := v.GetKind().(type) {
 	case *structpb.Value_BoolValue:

@@ -26,7 +26,8 @@ type Encoder struct {
 	tables map[watch.TableID]*table
 }
 
-// NewEncoder returns an encoder for polled rows, which have all columns.
+// NewEncoder returns an encoder for polled rows. A column that a row does not have becomes null. If that column is NOT
+// NULL, Encode returns an error.
 func NewEncoder(client *spanner.Client) *Encoder {
 	return &Encoder{client: client, tables: map[watch.TableID]*table{}}
 }
@@ -44,8 +45,9 @@ type table struct {
 	layout  *layout   // the layout of the last polled row
 }
 
-// layout says where polled rows hold the values of the table's columns. of lists the columns of such rows. at holds,
-// for each column of the table, its index in of; -1 if the rows do not have the column.
+// layout says where polled rows hold the values of the table's columns. layout.of lists the columns of these rows.
+// layout.at has one number for each column of the table: the index of the column in layout.of, or -1 if the rows do not
+// have the column.
 type layout struct {
 	of []watch.Column
 	at []int
@@ -181,7 +183,7 @@ LEFT JOIN INFORMATION_SCHEMA.INDEX_COLUMNS AS k
 WHERE c.TABLE_CATALOG = @catalog AND c.TABLE_SCHEMA = @schema AND c.TABLE_NAME = @table
 ORDER BY c.ORDINAL_POSITION`
 
-// read reads the columns of a table from the database, at one timestamp.
+// read reads the columns of a table from the database, at one timestamp. It leaves out hidden columns.
 func (e *Encoder) read(ctx context.Context, id watch.TableID) (columns []Column, err error) {
 	tx := e.client.ReadOnlyTransaction()
 	defer tx.Close()

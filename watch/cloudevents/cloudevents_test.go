@@ -172,7 +172,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // TestOrder checks that events of one key are posted one at a time and in order, while events of other keys are posted
-// concurrently. It also checks that the event is posted again after a redirect with status 307.
+// concurrently. It also checks that the sink follows a redirect with status 307 and posts the whole event again.
 func TestOrder(t *testing.T) {
 	var mu sync.Mutex
 	received := map[string][]int{}

@@ -9,7 +9,8 @@
 //	id            always the same for the same change, so that the receiver can detect duplicates
 //	partitionkey  the table and the key: Singers{"SingerId":1}
 //
-// Events of one key are posted one after the other, in the order of their commits. Events of different keys are posted concurrently.
+// Events of one key are posted one after the other, in the order of their commits. Events of different keys are posted
+// concurrently.
 //
 // Imports of this module: watch, watch/jsonlines.
 package cloudevents

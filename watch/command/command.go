@@ -1,9 +1,11 @@
-// Package command writes changes to the standard input of a command that keeps running, as JSON lines in the form of package jsonlines.
+// Package command writes changes to the standard input of a command that keeps running, as JSON lines in the form of
+// package jsonlines.
 //
 // The checkpoint moves past a change when the change is acknowledged. Without Command.Acknowledge, a change is
-// acknowledged when its line is in the pipe to the command. If the command then crashes, the lines that it had not
-// read yet are lost (64 KiB at most, on Linux). With Acknowledge, the command writes a line for each line that it has
-// handled, which acknowledges one change. Then nothing is lost, and changes that were not acknowledged come again.
+// acknowledged when its line is in the pipe to the command. If the command then crashes, the lines that it had not read
+// yet are lost (64 KiB at most, on Linux). With Acknowledge, the command writes a line after each line that it has
+// handled, and each line that it writes acknowledges one change. Then nothing is lost, and changes that were not
+// acknowledged come again.
 //
 // Imports of this module: watch, watch/jsonlines.
 package command
@@ -116,8 +118,8 @@ type process struct {
 	stdin io.WriteCloser
 	acks  chan struct{} // one value for each line of the standard output; closed at the end of the output; nil without Acknowledge
 	// abandoned is true if the context of a batch ended before all lines of the batch were written and acknowledged.
-	// This can happen without the watcher ending, when a feed is read again after an error. Then the batch comes
-	// again, and goes to a new process.
+	// This happens, for example, when a feed is read again after an error while the watcher continues. Then the batch
+	// comes again, and goes to a new process.
 	abandoned bool
 }
 

@@ -1,4 +1,5 @@
-// Package jsonlines writes changes as JSON lines, one object for each change, with the field names of Spanner's change streams:
+// Package jsonlines writes changes as JSON lines, one object for each change, with the field names of Spanner's change
+// streams:
 //
 //	{"commit_timestamp":"2026-11-22T10:00:00.123456Z","table_name":"Singers","mod_type":"UPSERT","keys":{"SingerId":1},"new_values":{"Name":"Bob"}}
 //

@@ -1,5 +1,6 @@
-// Package pubsub publishes changes to Google Pub/Sub, as the publisher of Google's Java library Spanner Change Watcher does. Each change becomes
-// a message. Its data is the row in JSON or in Avro's binary encoding, and its attributes are Database, Catalog, Schema, Table and Timestamp.
+// Package pubsub publishes changes to Google Pub/Sub, as the publisher of Google's Java library Spanner Change Watcher
+// does. Each change becomes a message. Its data is the row in JSON or in Avro's binary encoding, and its attributes are
+// Database, Catalog, Schema, Table and Timestamp.
 //
 // A change counts as delivered when Pub/Sub has acknowledged its message. The ordering key of a message is the table
 // and the row's key, so that subscriptions with message ordering get the changes of one key in the order of their
@@ -49,8 +50,8 @@ type Sink struct {
 	left       []chan error                 // gets one error or nil for each batch that was unacknowledged when its context ended
 }
 
-// JSON encodes a change as JSON. A polled row becomes an object with its columns, a record of a change stream the
-// object that jsonlines.AppendChange writes.
+// JSON encodes a change as JSON. A polled row becomes an object with its columns. A record of a change stream becomes
+// the object that jsonlines.AppendChange writes.
 func JSON(_ context.Context, tx *watch.Transaction, c *watch.Change) ([]byte, error) {
 	if c.Kind == watch.Upsert {
 		return jsonlines.AppendRow(nil, c.Values)
@@ -110,7 +111,7 @@ func (s *Sink) HandleBatch(ctx context.Context, list []*watch.Transaction) error
 }
 
 // acknowledge waits until every message is acknowledged or has failed. If it returned earlier, a message could be
-// published before others of its key when publishing for the key is resumed.
+// published before earlier messages of its key when publishing for the key is resumed.
 func acknowledge(all []sent, failed error) error {
 	flush(all)
 	for _, message := range all {
@@ -124,7 +125,7 @@ func acknowledge(all []sent, failed error) error {
 	return failed
 }
 
-// leave records a batch that Pub/Sub had not acknowledged when its context ended.
+// leave records a batch that Pub/Sub had not acknowledged when the batch's context ended.
 func (s *Sink) leave(acknowledged chan error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,9 +1,9 @@
 // Command restart is a program that uses the official Go client. It commits again and again while the server is
 // restarted. The script interop/restart runs it.
 //
-// usage: restart DATABASE STOP The program adds one to a row of the table Counters until the file STOP exists, and
-// prints a line after each commit. It fails on any error, and if at the end the row does not hold the number of
-// commits.
+// The command line is: restart DATABASE STOP. The program adds one to a row of the table Counters until the file STOP
+// exists, and prints a line after each commit. It fails on any error, and if at the end the row does not hold the
+// number of commits.
 //
 // Imports of this module: nothing.
 package main

@@ -1,10 +1,10 @@
-// Command schemachange is a program that uses the official Go client. It changes the schema of a large table, and
-// polls until the change is complete, with the client's default settings. Meanwhile the server is killed and started
-// again. The script interop/restart runs it.
+// Command schemachange is a program that uses the official Go client. It changes the schema of a large table, and polls
+// until the change is complete, with the client's default settings. Meanwhile the server is killed and started again.
+// The script interop/restart runs it.
 //
-// usage: schemachange DATABASE The program prints a line when the operation has begun, and the progress after each
-// poll. It fails on any error, if the progress decreases, and if the operation does not say when one of the statements
-// took effect.
+// The command line is: schemachange DATABASE. The program prints a line when the operation has begun, and the progress
+// after each poll. It fails on any error, if the progress decreases, and if the operation does not say when one of the
+// statements took effect.
 //
 // Imports of this module: nothing.
 package main

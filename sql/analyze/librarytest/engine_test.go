@@ -46,8 +46,8 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// TestOwned checks that sql/analyze passes every handle that the library makes for it to own, which removes the
-// handle's finalizer.
+// TestOwned checks that sql/analyze calls the function own with each handle that the library makes for it. own removes
+// the handle's finalizer.
 func TestOwned(t *testing.T) {
 	files, err := filepath.Glob("../*.go")
 	if err != nil {

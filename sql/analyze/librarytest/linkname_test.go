@@ -61,7 +61,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// link is one go:linkname: the function local stands for the method of *receiver.
+// link is one go:linkname directive. It links the function local of sql/analyze to the library's method of *receiver.
 type link struct{ local, receiver, method string }
 
 var directive = regexp.MustCompile(`^//go:linkname (\w+) ` + regexp.QuoteMeta(library) + `\.\(\*(\w+)\)\.(\w+)$`)

@@ -21,8 +21,9 @@ type aggregateRecord struct {
 	collects  bool // the value of Aggregate.Collects
 }
 
-// aggregateOverload is one signature (see fn.Overload) with a function that makes the State of a group. Common
-// aggregates also have groups, which makes an object that computes many groups in one loop.
+// aggregateOverload is one signature (see fn.Overload). start returns the function that makes the State of a group.
+// Common aggregates also set the field groups, which returns the function that makes an object to compute many groups
+// in one loop.
 type aggregateOverload struct {
 	signature string
 	start     func(*tree.Function) func() fn.State

@@ -43,8 +43,8 @@ var lossless = map[[2]value.Kind]bool{
 	{value.UUID, value.String}: true, {value.UUID, value.Bytes}: true, {value.String, value.Bytes}: true,
 }
 
-// calendar reports whether a conversion with a format may depend on the Context: on its time zone, or on its current
-// month, from which parsing takes a year or month that the format does not name.
+// calendar reports whether a conversion with a format may depend on the Context: on its time zone or its current
+// month. Parsing takes the year and the month from the current month if the format does not name them.
 func calendar(from, to *value.Type) bool {
 	return from.Kind == value.String && to.Kind == value.Date || zoned(from) || zoned(to)
 }

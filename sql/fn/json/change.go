@@ -7,8 +7,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Changes has the functions that return a JSON value with changes at paths. A path that is NULL changes nothing. Nor
-// does a path that leads through a value of the wrong kind, for example to a member of an array.
+// Changes has the functions that return a JSON value with changes at paths. A path that is NULL changes nothing. A
+// path that leads through a value of the wrong kind changes nothing either: for example, a path to a member of an
+// array.
 var Changes = []fn.Record{
 	{Name: "json_set", Doc: "JSON_SET(json, path, value, ..., create_if_missing): values put at paths; what is missing on the way is created, unless said not to.",
 		Overloads: []fn.Overload{fn.On("JSON, (STRING, ANY)..., ?BOOL -> JSON", fn.ByType(jsonSet))}},
@@ -68,8 +69,8 @@ func jsonSet(f *tree.Function) fn.Body {
 	})
 }
 
-// nodesOf returns the JSON of v as a list. If each is set and v is an ARRAY, the list has v's elements, so that they
-// are appended or inserted one by one. Otherwise it has v alone.
+// nodesOf returns the JSON of v as a list. If the parameter each is true and v is an ARRAY, the list has v's elements,
+// so that they are appended or inserted one by one. Otherwise the list has v alone.
 func nodesOf(v value.Value, t *value.Type, each bool) []*jsonNode {
 	if !each || t.Kind != value.Array || v.IsNull() {
 		return []*jsonNode{nodeOf(v, t)}

@@ -109,7 +109,8 @@ func (s *jsonScanner) enter(step jsonStep) bool {
 }
 
 // each moves the scanner to the value of each element or member of the array or object at its position, and calls f
-// there. When f returns false, each stops and the scanner stays where it is. For a scalar each calls nothing.
+// there. When f returns false, each stops and the scanner stays where it is. If the scanner is at a scalar, each does
+// not call f and moves past the scalar.
 func (s *jsonScanner) each(f func(name string, i int64, array bool) (more bool)) {
 	open := s.peek()
 	if open != '{' && open != '[' {

@@ -50,7 +50,8 @@ func signaturesOf(list []fn.Description) map[string][]string {
 
 var param = regexp.MustCompile(`^(\?)?(BOOL|INT64|FLOAT64|FLOAT32|NUMERIC|STRING|BYTES|DATE|TIMESTAMP|INTERVAL|JSON|UUID|ANY|ARRAY|ARRAY<[A-Z0-9]+>|STRUCT|PART|LAMBDA)(\.\.\.)?$`)
 
-// TestSignatures: each record has a line of documentation and signatures in the form that fn.Overload describes.
+// TestSignatures checks that each record has a line of documentation, and signatures in the form that fn.Overload
+// describes.
 func TestSignatures(t *testing.T) {
 	check := func(name, doc, signature string) {
 		if !strings.HasSuffix(doc, ".") {
@@ -97,7 +98,8 @@ func TestUnknownFunction(t *testing.T) {
 	}
 }
 
-// TestScalarsDoNotAllocate: common functions of numbers, dates and text, and comparisons, allocate no memory per row.
+// TestScalarsDoNotAllocate checks that common functions of numbers, dates and text, and comparisons, allocate no
+// memory per row.
 func TestScalarsDoNotAllocate(t *testing.T) {
 	one, two := value.OfInt64(1), value.OfInt64(2)
 	x, y := value.OfFloat64(1.5), value.OfFloat64(2)

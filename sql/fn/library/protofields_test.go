@@ -164,8 +164,9 @@ func callOnFields(t *testing.T, name string, fields []protoreflect.FieldDescript
 	return v
 }
 
-// TestRandomMessages reads random messages field by field. It rebuilds each message from these fields by NEW and by
-// REPLACE_FIELDS, and from its text.
+// TestRandomMessages reads random messages field by field and checks the values. It also checks that NEW and
+// REPLACE_FIELDS make an equal message from these values, and that a message is equal after it is converted to text
+// and back.
 func TestRandomMessages(t *testing.T) {
 	for _, syntax := range []string{"proto2", "proto3"} {
 		d := everyKind(t, syntax)
@@ -230,7 +231,8 @@ func TestRandomMessages(t *testing.T) {
 	}
 }
 
-// valueIn returns the SQL value that a field of a message should have, from what package dynamicpb reads.
+// valueIn returns the SQL value that field f of the message m should have. It takes the value from package dynamicpb,
+// which made m.
 func valueIn(m protoreflect.Message, f protoreflect.FieldDescriptor) value.Value {
 	if f.IsList() {
 		list := []value.Value{}

@@ -113,14 +113,16 @@ func (o *Output) Nulls(span int) []bool {
 	return o.nulls
 }
 
-// Bools gives the output BOOL values, and returns them for the caller to set.
+// Bools makes the output a column of BOOLs with span rows. It returns the slice that holds them, which the caller
+// sets.
 func (o *Output) Bools(span int) []bool {
 	o.bools = sized(o.bools, span)
 	o.Vector.Bools = o.bools
 	return o.bools
 }
 
-// dense copies the values of an argument to room, a buffer for reuse, and returns them by row. of converts a value.
+// dense copies the values of an argument to room, a buffer for reuse, and returns them by row. The parameter of is the
+// function that converts one value.
 func dense[T any](c *fn.Column, room *[]T, span int, places []int32, of func(value.Value) T) []T {
 	*room = sized(*room, span)
 	out := *room
@@ -302,8 +304,8 @@ func divideFloats(z, x, y []float64, places []int32) bool {
 // compares is a loop that sets z[i] to the result of comparing x[i] and y[i], for the rows i in places.
 type compares[T cmp.Ordered] func(z []bool, x, y []T, places []int32)
 
-// comparisons returns the kernels of a comparison. ints, floats and texts are the loops for types that Go can
-// compare. For the other types, holds returns the comparison's result for the result of ordering.
+// comparisons returns the kernels of a comparison. ints, floats and texts are the loops for types that Go can compare.
+// For the other types, the function holds turns the result of ordering into the result of the comparison.
 func comparisons(ints compares[int64], floats compares[float64], texts compares[string], holds func(int) bool) map[value.Kind]Kernel {
 	whole := func(o *Output, args []fn.Column, span int, places []int32) bool {
 		places = o.Begin(value.BoolType, args, span, places)

@@ -157,7 +157,7 @@ func (r *fieldReader) last(b []byte) (last []byte, ok bool) {
 	return last, true
 }
 
-// lastOfMany does what last does, for a field that is a message or belongs to a oneof.
+// lastOfMany does what the method last does, for a field that is a message or belongs to a oneof.
 func (r *fieldReader) lastOfMany(b []byte) (last []byte, ok bool) {
 	merged := false
 	for len(b) > 0 {
@@ -351,8 +351,8 @@ func FieldOf(f *tree.Function) FieldReader {
 	return p.single(value.Null(f.Type.Kind))
 }
 
-// single returns a reader of a field that is not repeated. The reader returns null if a message on the path to the
-// field is not set.
+// single returns a reader of a field that is not repeated. The reader returns the value null if a message on the path
+// to the field is not set.
 func (p *fieldPath) single(null value.Value) FieldReader {
 	unset := defaultOf(p.field)
 	required := p.field.Cardinality() == protoreflect.Required

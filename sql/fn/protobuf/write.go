@@ -178,8 +178,8 @@ func replacing(f *tree.Function, create bool) fn.Body {
 	})
 }
 
-// in returns the message with the new value v of the field. outer are those messages on the path to the field that
-// are inside message.
+// in returns the message with the new value v of the field. outer are the fields through which the path leads from
+// message to the message that has the field.
 func (r *replacement) in(message []byte, outer []*fieldReader, v value.Value) ([]byte, error) {
 	if len(outer) == 0 {
 		return r.set(message, v)

@@ -120,8 +120,8 @@ func (p *formatPart) parse(spec string, next *int) (rest string, ok bool) {
 	return spec[1:], p.specifier != '%' || *p == bare
 }
 
-// formatNumber reads a number, or a * that takes the number from the next argument, whose index it returns in arg. If
-// there is neither, the number is 0. arg is -1 without a *.
+// formatNumber reads a number or a *. A * means that the next argument is the number; arg is then the index of this
+// argument. Without a *, arg is -1. If there is neither a number nor a *, the number is 0.
 func formatNumber(spec string, next *int) (n, arg int, rest string, ok bool) {
 	if rest, star := strings.CutPrefix(spec, "*"); star {
 		*next++

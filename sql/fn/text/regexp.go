@@ -159,9 +159,9 @@ func (p *pattern) extracted(match []int) (start, end int) {
 }
 
 // each calls f for each match in s until f returns false. As in GoogleSQL, an empty match may directly follow another
-// match, but an empty match at the end of s is left out if s is not empty and another match precedes it. If the
-// pattern looks back, the matches are those of Go's FindAll, in which no empty match directly follows another match;
-// each then always leaves out an empty match at the end of a text that is not empty.
+// match. An empty match at the end of s is left out if s is not empty and another match precedes it. If the pattern
+// looks back, the matches are those of Go's FindAll, in which no empty match directly follows another match. For such
+// a pattern, an empty match at the end of s is always left out if s is not empty.
 func (p *pattern) each(s string, f func(match []int) (more bool)) {
 	if p.looksBack {
 		for _, match := range p.re.FindAllStringSubmatchIndex(s, -1) {
@@ -226,8 +226,9 @@ func regexpExtract(f *tree.Function) fn.Body {
 	})
 }
 
-// nth finds a match for arguments 2 and 3: the position from which to search and the number of the match, both from
-// 1. It returns the extracted text and its range in the subject. start is -1 if there is no such match.
+// nth finds a match for a function with two optional arguments: argument 2 is the position from which to search, and
+// argument 3 is the number of the match. Both count from 1. nth returns the extracted text and its range in the
+// subject. start is -1 if there is no such match.
 func (p *pattern) nth(a []value.Value) (found string, start, end int, err error) {
 	from, occurrence := int64(1), int64(1)
 	if len(a) > 2 {

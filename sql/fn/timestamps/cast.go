@@ -148,8 +148,8 @@ func cased(text, written string) string {
 	return strings.ToLower(text)
 }
 
-// castParse maps those elements of CAST that PARSE_TIMESTAMP can also parse to its elements. The functions below
-// parse the other elements.
+// castParse maps an element of CAST to the element of PARSE_TIMESTAMP that parses the same text. The functions below
+// parse the elements of CAST that are not in the map.
 var castParse = map[string]string{
 	"YYYY": "Y", "RRRR": "Y", "MM": "m", "DD": "d", "DDD": "j", "MONTH": "B", "MON": "b", "HH": "I", "HH12": "I", "HH24": "H", "MI": "M", "SS": "S",
 	"AM": "p", "PM": "p",

@@ -75,7 +75,8 @@ func dateSub(_ *fn.Context, a []value.Value) (value.Value, error) {
 // errOverflow is an error within this package. Callers replace it by an error that names the failed operation.
 var errOverflow = fmt.Errorf("date overflow")
 
-// moveDate adds sign times n parts to a date.
+// moveDate moves a date by n units of the part p, forward if sign is 1 and back if sign is -1. It returns errOverflow
+// if the result is out of range.
 func moveDate(days int32, n, sign int64, p part) (value.Value, error) {
 	const most = 4_000_000 // no date can be moved farther than this and stay in range
 	if n > most || n < -most {

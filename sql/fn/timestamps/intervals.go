@@ -62,7 +62,7 @@ func justifyDays(_ *fn.Context, a []value.Value) (value.Value, error) {
 func justifyHours(_ *fn.Context, a []value.Value) (value.Value, error) {
 	i := a[0].AsInterval()
 	days, seconds := justify(int64(i.Days), i.Seconds, secondsPerDay)
-	// The nanoseconds belong to the time, which must have the same sign as the days.
+	// The time includes the nanoseconds, and it must have the same sign as the days.
 	if days < 0 && seconds == 0 && i.Nanos > 0 {
 		days, seconds = days+1, seconds-secondsPerDay
 	}
@@ -84,8 +84,8 @@ func justifyInterval(ctx *fn.Context, a []value.Value) (value.Value, error) {
 	return ofInterval(wholeDays/monthDays, wholeDays%monthDays, total%secondsPerDay, fraction)
 }
 
-// justify moves whole units of size unit from small to great. If great and small then have different signs, justify
-// moves one more unit, so that the signs agree.
+// justify moves whole units of size unit from the number small to the number great. If these then have different
+// signs, justify moves one more unit, so that the signs agree.
 func justify(great, small, unit int64) (justifiedGreat, justifiedSmall int64) {
 	great, small = great+small/unit, small%unit
 	switch {

@@ -113,8 +113,8 @@ func isFraction(spec string) bool {
 	return len(spec) >= 3 && spec[0] == 'E' && spec[2] == 'S' && (spec[1] == '*' || spec[1] >= '0' && spec[1] <= '9')
 }
 
-// number reads a number of at most digits digits. ok is false if there is none or if it is not between least and
-// most.
+// number reads a number of at most the given number of digits. ok is false if there is none, or if it is less than
+// least or greater than most.
 func (p *dateParser) number(digits, least, most int) (n int, ok bool) {
 	i := 0
 	for ; i < digits && i < len(p.rest) && p.rest[i] >= '0' && p.rest[i] <= '9'; i++ {

@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestCompression: decompressing what was compressed gives the same text, at every level. The test does not compare
-// compressed bytes, because they depend on the library's version.
+// TestCompression checks that a text that is compressed at any level has the same content after it is decompressed.
+// The test does not compare compressed bytes, because they depend on the library's version.
 func TestCompression(t *testing.T) {
 	text := strings.Repeat("the same again, ", 1000)
 	for level := int64(zstdMinLevel); level <= zstdMaxLevel; level++ {
