@@ -68,8 +68,8 @@ func (d *Database) tasks() []stats.Task {
 		undeletable += p.Undeletable
 	}
 	return []stats.Task{
-		d.expiry.Work.Row("row_deletion_policy", undeletable),
+		d.expiry.Status.Row("row_deletion_policy", undeletable),
 		d.collection.Row("version_collection", 0),
-		d.copies.Work.Row("columnar_policy", 0),
+		d.upkeep.Status.Row("columnar_policy", 0),
 	}
 }

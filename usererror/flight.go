@@ -1,7 +1,6 @@
 package usererror
 
 import (
-	"errors"
 	"fmt"
 
 	"google.golang.org/grpc/codes"

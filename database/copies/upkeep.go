@@ -67,9 +67,9 @@ type Config struct {
 
 // Upkeep keeps the columnar copies of a database up to date.
 type Upkeep struct {
-	cfg   Config
-	Work  background.Task
-	woken chan struct{} // has an element if Wake was called
+	cfg    Config
+	Status background.Task
+	woken  chan struct{} // has an element if Wake was called
 
 	StepMu  sync.Mutex      // held for a step; guards the fields up to Took. A test that holds it makes all steps itself.
 	catalog *schema.Catalog // the catalog from which wanted was made; nil before the first step
@@ -156,7 +156,7 @@ func (u *Upkeep) Once(ctx context.Context) (pause time.Duration) {
 		u.cfg.Log.Error("keep columnar copies up", slog.Any("error", err))
 		pause = afterFailure
 	}
-	u.Work.Ran(now, err)
+	u.Status.Ran(now, err)
 	return pause
 }
 

@@ -74,7 +74,7 @@ type Config struct {
 // Deletion applies the row deletion policies of a database.
 type Deletion struct {
 	cfg    Config
-	Work   background.Task
+	Status background.Task
 	mu     sync.Mutex
 	passes map[schema.TableID]pass // the last pass over each table; guarded by mu
 }
@@ -145,7 +145,7 @@ func (d *Deletion) Pass(ctx context.Context) {
 			d.cfg.Log.Error("delete expired rows", slog.String("table", t.FullName()), slog.Any("error", err))
 		}
 	}
-	d.Work.Ran(now, cmp.Or(ctx.Err(), first))
+	d.Status.Ran(now, cmp.Or(ctx.Err(), first))
 	d.forget(c)
 }
 

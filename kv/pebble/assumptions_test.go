@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -610,7 +611,7 @@ func writtenInOrder(t *testing.T) error {
 			continue
 		}
 		data, err := readAll(w, "data/"+file)
-		if oserror.IsNotExist(err) { // Pebble has removed this log
+		if errors.Is(err, os.ErrNotExist) { // Pebble has removed this log
 			continue
 		}
 		if err != nil {

@@ -8,5 +8,5 @@
 //
 // The measurement of CPU time and the tables of SPANNER_SYS belong to package stats.
 //
-// Imports of this module: database, database/prepare, database/split, server/status, sql/exec, stats, stats/cpu, stats/live, txn.
+// Imports of this module: database, database/prepare, database/split, server/status, sql/exec, stats, stats/cpu, stats/live, txn, usererror.
 package cost

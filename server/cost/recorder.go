@@ -12,6 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/stats/live"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // A Recorder records the cost of one request. It is a field of the request's Call and allocates nothing itself.

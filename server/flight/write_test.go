@@ -14,6 +14,8 @@ import (
 	arrowmemory "github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
