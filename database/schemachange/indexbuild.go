@@ -29,8 +29,9 @@ import (
 //
 // The build need not sync its writes: the publication after the build is synced, and comes later in the store's log.
 // Each step writes its entries and a checkpoint in one batch. After a crash the build continues after the last
-// checkpoint that was not lost, with the same timestamp for its entries. A build may be interrupted for longer than
-// versions are kept, since each step reads the newest rows. Only a single step may not last that long.
+// checkpoint that was not lost, with the same timestamp for its entries. A build may be interrupted for longer than old
+// versions of rows are kept, since each step reads the newest rows. But a single step that lasts longer than that
+// fails.
 
 const (
 	// buildBytes is the largest size of one batch in bytes. It is small because the next commit of a user also syncs

@@ -19,7 +19,7 @@ func needsThreadClocks(t *testing.T) {
 
 // alone skips the test unless CROWFOOT_TEST_CPU=1 says that nothing else runs on the machine. It is for tests that
 // compare measured with used CPU time: on a busy machine equal executions use different CPU time, because other
-// processes displace the processor's caches.
+// processes push their data out of the processor's caches.
 func alone(t *testing.T) {
 	t.Helper()
 	needsThreadClocks(t)
