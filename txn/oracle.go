@@ -153,9 +153,9 @@ func (o *Oracle) Visible() mvcc.Timestamp { return mvcc.Timestamp(o.visible.Load
 // at Now minus the staleness.
 func (o *Oracle) Now() mvcc.Timestamp { return max(mvcc.TimestampOf(o.clock()), o.Visible()) }
 
-// Strong returns a timestamp at or above every commit that was acknowledged before the call. The result is ahead of the
-// clock only if the watermark is ahead of the clock already: then the clock has gone back, or the server has started
-// after a crash.
+// Strong returns a timestamp at or above that of every commit that was acknowledged before the call. Normally it is the
+// clock's time or an earlier one. It is later than the clock's time only if the watermark is: after the clock has gone
+// back, or after a crash, when the server starts above all timestamps that it may have given out before.
 func (o *Oracle) Strong(ctx context.Context) (mvcc.Timestamp, error) {
 	now := mvcc.TimestampOf(o.clock())
 	visible := o.Visible()

@@ -88,8 +88,8 @@ func (s *singers) list(number int64, n int) []*spanner.Mutation {
 	return list
 }
 
-// row returns a mutation that writes the row of a change. at is the value of the timestamp column: a time,
-// spanner.CommitTimestamp, or NULL.
+// row returns the mutation of the change with a number: it writes one row with random contents. at is the value of the
+// row's timestamp column: a time, spanner.CommitTimestamp, or NULL.
 func (s *singers) row(number int64, at any) *spanner.Mutation {
 	size := 1 + s.rand.IntN(s.largest)
 	from := s.rand.IntN(len(s.picture) - size)

@@ -99,8 +99,9 @@ func (b *indexBuild) step(ctx context.Context) (more bool, err error) {
 	if err := batch.CommitNoSync(); err != nil {
 		return false, fmt.Errorf("write entries of index %s: %w", b.index.FullName(), err)
 	}
-	// If the horizon of collection is above the snapshot, garbage collection may have removed the tombstone of a later
-	// write to a row. Then reads would wrongly find the entry that this step has written.
+	// This step has written entries for the rows of the snapshot. If a transaction has changed a row since then, it has
+	// also written a tombstone for the row's old entry. If the horizon of garbage collection is above the timestamp of the
+	// snapshot, this tombstone may be gone, and reads would wrongly find the old entry.
 	if b.manager.cfg.Rows.Horizon() > snapshot.Timestamp() {
 		return false, fmt.Errorf("entries of index %s were written later than the version retention period allows", b.index.FullName())
 	}

@@ -15,7 +15,8 @@ import (
 )
 
 // TestRecentIterLeavesOut checks that RecentIter does not read a file whose versions are all too old. It must read
-// files without the property newestName, and files with a key that has no version.
+// files without the property newestName, which holds the timestamp of the newest version, and files with a key that has
+// no version.
 func TestRecentIterLeavesOut(t *testing.T) {
 	fs := vfs.NewMem()
 	s := open(t, fs, "data")

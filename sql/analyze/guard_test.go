@@ -100,8 +100,9 @@ func sizes(statement func(n int) string) []int {
 
 // TestNesting analyzes each kind of nested statement at all sizes. It skips statements with n above 5,000 that the
 // guard accepts, because their analysis takes long; BenchmarkHostile measures such statements. The result must be a
-// tree or an error for the user. A statement nested too deeply for the library would end the process. The file
-// testdata/guard shows which large sizes the guard accepts, with the number of tokens, which bounds the library's work.
+// tree or an error for the user. If the guard accepted a statement that is nested too deeply for the library, the process
+// would end. The file testdata/guard shows which large sizes the guard accepts. For each it has the number of tokens,
+// because that number bounds the work of the library.
 func TestNesting(t *testing.T) {
 	a := testAnalyzer(t)
 	params := map[string]*value.Type{"p": value.Int64Type, "j": value.JSONType}
