@@ -79,7 +79,8 @@ func layersOf(t *testing.T) map[string]int {
 			layer++
 			continue
 		}
-		// A line has names of packages, separated by commas, and a description, which may name more with a slash.
+		// A line has names of packages, separated by commas. Two spaces and a description of these packages follow. The
+		// description may name further packages; only words with a slash in it are such names.
 		names, description, _ := strings.Cut(strings.TrimLeft(strings.TrimRight(line, "\n"), " |`-"), "  ")
 		list := append(strings.Split(names, ", "), pathWord.FindAllString(description, -1)...)
 		for _, name := range list {
@@ -156,8 +157,8 @@ func packages(t *testing.T) map[string][]*ast.File {
 
 var importsLine = regexp.MustCompile(`(?s)Imports of this module: (.*?)\.\n`)
 
-// saidImports returns the imports that a package comment names, with paths relative to the module; "." is its root
-// package. It returns false if the comment names none.
+// saidImports returns the imports that a package comment names. They are paths relative to the module; "." is the
+// module's root package. It returns false if the comment names no imports.
 func saidImports(files []*ast.File) ([]string, bool) {
 	for _, f := range files {
 		if f.Doc == nil {

@@ -13,7 +13,8 @@ import (
 )
 
 // retired holds identifiers that must not be used in the code, because readers had to look them up. For each
-// identifier, it holds the names that replaced it, and the sources of these names.
+// identifier, it holds the names that replaced it. For each of these names, it holds a source: a document or a program
+// that readers know and that uses the name.
 var retired = map[string][]struct{ name, from string }{
 	"Brief": {
 		{"PointReads", "Spanner docs: point read; Cloud Spanner \"point reads\""},
@@ -315,8 +316,9 @@ var retired = map[string][]struct{ name, from string }{
 	},
 }
 
-// TestRetiredNames fails if a retired identifier is declared or used, or if a name that replaced one is not used. Only
-// the name of an imported package may be a retired one: Arrow's package flight.
+// TestRetiredNames fails if a retired identifier is declared or used, or if a name that replaced one is not used. An
+// imported package may have a retired identifier as its name, because we cannot change that name: for example, Arrow's
+// package flight.
 func TestRetiredNames(t *testing.T) {
 	used := map[string]bool{}
 	eachFile(t, func(fset *token.FileSet, file *ast.File) {

@@ -20,20 +20,23 @@ const (
 )
 
 const (
-	// mostUnpacked is the largest total size in bytes of a message's decompressed buffers. A batch whose offsets have
-	// 32 bits cannot have more than 2 GiB.
+	// mostUnpacked is the largest total size in bytes that the buffers of a message may have after decompression.
+	// Larger messages are refused. The limit of 2 GiB is as much as one column with offsets of 32 bits can hold.
 	mostUnpacked = math.MaxInt32
-	// fewBytes limits values of Arrow's null type, which take no bytes in a message, whereas other values take at least
-	// one bit. An array may have at most 8 values for each byte of its message. A message of fewer than fewBytes bytes
-	// counts as fewBytes bytes.
+	// fewBytes is a part of the limit for the number of values in an array. An array may have at most 8 values for each
+	// byte of its message, and a message of fewer than fewBytes bytes counts as fewBytes bytes. Only values of Arrow's
+	// null type need this limit: they take no bytes, so a short message could claim any number of them. Other values
+	// take at least one bit each.
 	fewBytes = 8 << 10
-	// metadataFactor is how many bytes of memory a batch takes for each byte of its metadata. For example, a node of
-	// 16 bytes becomes an array with its data.
+	// metadataFactor is how many bytes of memory the decoder charges for each byte of the metadata of a batch or a
+	// dictionary. It charges more than the metadata has, because it makes larger objects from them: for example, an
+	// array with its data from a node of 16 bytes.
 	metadataFactor = 16
 )
 
-// A batch makes the arrays of a message. The message has a node for each array, and buffers. Both are in the order of
-// the columns, and a column comes before its children.
+// A batch makes the arrays of a message. The message has a list of nodes and a list of buffers. There is one node for
+// each array, with the array's length and its number of nulls. Both lists are in the order of the columns, and the
+// entries of a column come before those of its children.
 type batch struct {
 	of       *Decoder
 	nodes    []byte

@@ -28,8 +28,9 @@ func decompressLZ4(dst, compressed []byte) error {
 	return err
 }
 
-// Many goroutines may use zstdDecoder at once. It writes into the given buffer. A frame claims a size for its window
-// and for its content; neither can make zstdDecoder allocate more memory.
+// zstdDecoder decompresses Zstandard. Many goroutines may use it at once. It writes into the given buffer. A frame
+// claims a size for its window and a size for its content, but neither claim can make zstdDecoder allocate memory in
+// addition to that buffer.
 var zstdDecoder = newZstdDecoder()
 
 func newZstdDecoder() *zstd.Decoder {
@@ -48,8 +49,8 @@ func decompressZstd(dst, compressed []byte) error {
 	return err
 }
 
-// notCompressed is stored at the start of a buffer that is not compressed. Other buffers have their length after
-// decompression there.
+// notCompressed is stored in the first 8 bytes of a buffer that is not compressed. A compressed buffer has its length
+// after decompression there.
 const notCompressed = -1
 
 // unpackedSize returns the size that a compressed buffer claims to have after decompression, or notCompressed.

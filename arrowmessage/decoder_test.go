@@ -105,8 +105,9 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestShared decodes metadata in which each of many levels refers twice to the next level. The message must be refused
-// before all paths have been followed.
+// TestShared checks that a message is refused if its metadata refer to the same tables again and again. In the test's
+// metadata, each of 40 levels of tables refers twice to the next level. A decoder that followed every reference would
+// read 2^40 tables.
 func TestShared(t *testing.T) {
 	f := []byte{4, 0, 0, 0}
 	const levels = 40
@@ -162,8 +163,8 @@ func TestMapNulls(t *testing.T) {
 	}
 }
 
-// TestReplaced checks that Replaced reports a replaced dictionary exactly once, if batches that were kept refer to the
-// dictionary.
+// TestReplaced checks that Replaced reports the size of a dictionary once: after another dictionary or a delta has
+// replaced it. Before that, and when it is called again, Replaced must return 0 for this dictionary.
 func TestReplaced(t *testing.T) {
 	dictionary := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.BinaryTypes.String}
 	long := strings.Repeat("x", 10_000)

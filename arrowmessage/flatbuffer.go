@@ -43,8 +43,8 @@ const sharing = 4
 
 func newFlatbuffer(b []byte) *flatbuffer { return &flatbuffer{b, sharing * len(b)} }
 
-// part returns the n bytes that begin at position at. It fails if some of them lie outside of the flatbuffer, or if
-// more than left bytes were read.
+// part returns the n bytes that begin at position at, and subtracts n from left, the number of bytes that may still be
+// read. It fails if some of the bytes lie outside of the flatbuffer, or if n is greater than left.
 func (f *flatbuffer) part(at, n int) []byte {
 	if at < 0 || n < 0 || n > len(f.bytes)-at {
 		fail("its metadata lead to byte %d of %d", at, len(f.bytes))

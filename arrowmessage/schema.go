@@ -273,8 +273,8 @@ func readUnit(unit int16, c *column) arrow.TimeUnit {
 // digits maps a width in bits to the number of decimal digits that it can hold.
 var digits = map[int32]int32{32: 9, 64: 18, 128: 38, 256: 76}
 
-// readDecimal reads a decimal type. It checks that the scale is possible for the width, because conversions compute
-// ten to the power of the scale.
+// readDecimal reads a decimal type. It refuses a precision or a scale that is impossible for the width. This matters
+// because conversions of the values compute ten to the power of the scale, which a wrong scale could make huge.
 func readDecimal(about table, c *column) arrow.DataType {
 	precision, scale, bits := about.int32(0, 0), about.int32(1, 0), about.int32(2, 128)
 	most := digits[bits]

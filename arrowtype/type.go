@@ -38,9 +38,10 @@ var (
 	uuidType    = &arrow.FixedSizeBinaryType{ByteWidth: 16}
 )
 
-// Field returns a column's field for use in programs. ddl is the column's type as text in DDL; "" stands for the DDL of
-// t. JSON and UUID are extension types if the program has registered these types by importing Arrow's package
-// extensions. Arrow's own readers behave in the same way. Package bulk registers the types.
+// Field returns the field of a column in memory. ddl is the column's type as text in DDL; "" stands for the DDL of t.
+// JSON and UUID are extension types in the field if the program has registered these types, by importing Arrow's
+// package extensions. Otherwise they have their storage types. Arrow's own readers behave in the same way. Package bulk
+// registers the types.
 func Field(name string, t *spannerpb.Type, ddl string, nullable bool, timestamps Timestamps) (arrow.Field, error) {
 	f, err := StorageField(name, t, ddl, nullable, timestamps)
 	if err != nil {
@@ -49,8 +50,8 @@ func Field(name string, t *spannerpb.Type, ddl string, nullable bool, timestamps
 	return registered(f)
 }
 
-// StorageField returns a column's field in the form that streams and files of Arrow contain. JSON and UUID have their
-// storage types in it, and metadata that names the extension.
+// StorageField returns the field of a column in a stream or a file of Arrow. There, JSON and UUID always have their
+// storage types, and the field's metadata names the extension type.
 func StorageField(name string, t *spannerpb.Type, ddl string, nullable bool, timestamps Timestamps) (arrow.Field, error) {
 	f, err := storageField(name, t, nullable, timestamps)
 	if err != nil {

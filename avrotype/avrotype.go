@@ -27,8 +27,8 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// The Avro types of TIMESTAMP, as JSON. Messages always have Text, since it is exact for all times. Files have the
-// type of their batches.
+// The Avro types of TIMESTAMP, as JSON. Messages (watch/avro) always use Text, since it is exact for all times. A file
+// (bulk/file) uses the type that corresponds to the Arrow type of TIMESTAMP in its record batches.
 const (
 	Text         = `"string"`
 	Microseconds = `{"type":"long","logicalType":"timestamp-micros"}`

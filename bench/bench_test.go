@@ -250,7 +250,8 @@ func checkJSON(t *testing.T, name, partial string) {
 	}
 }
 
-// TestPoints runs the points benchmark with the server and the ceiling in processes of their own, as the command does.
+// TestPoints runs the points benchmark and checks its report. As in the command, the server and the ceiling (a server
+// that answers with canned bytes) run in processes of their own.
 func TestPoints(t *testing.T) {
 	s := bench.Defaults()
 	out := new(bytes.Buffer)
@@ -454,7 +455,9 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestStudyMode runs the two studies with Settings.Study, without waiting for intervals of the server's statistics.
+// TestStudyMode runs the benchmarks access and writes with Settings.Study, and checks that they send the calls of the
+// studies: reads have no tags, and each path calls the right API methods. StatisticsWait is 0, so the runs do not wait
+// for the server's statistics.
 func TestStudyMode(t *testing.T) {
 	s := bench.Defaults()
 	out := new(bytes.Buffer)

@@ -24,15 +24,17 @@ type Settings struct {
 	// RTT is a round-trip time that the run adds between client and server to simulate a network. Half of it is added
 	// in each direction.
 	RTT time.Duration `json:"rtt_ns,omitempty"`
-	// Study makes the run repeat the studies as they were done: it sends only the studies' calls, at the studies' rates,
-	// and without tags on reads.
+	// Study makes the run repeat the published studies of reads and of writes (package studies) as they were done. The
+	// benchmark access then sends its calls without tags: first as fast as possible, and then at the rates of the
+	// study. The benchmark writes then leaves out most paths that the study does not have.
 	Study bool `json:"study,omitempty"`
 	// Interval selects the tables of SPANNER_SYS that the run queries when it repeats the study of reads: those by minute,
 	// or those by ten minutes.
 	Interval Interval `json:"interval,omitempty"`
 	Endpoint
-	// StatisticsWait is the longest time that the run waits at its end for the server's statistics. The statistics of a
-	// minute appear only after that minute.
+	// StatisticsWait is the longest time that the run waits at its end for the server's statistics of the last minute,
+	// which appear only after that minute. If they would take longer, the run does not wait at all. If StatisticsWait
+	// is 0, the experiments also do not wait for the beginning of an interval of the statistics.
 	StatisticsWait time.Duration `json:"statistics_wait_ns"`
 
 	// Control is the path of another executable of Crowfoot, usually an older one. A control server from this
@@ -61,7 +63,8 @@ type Outputs struct {
 	Progress io.Writer `json:"-"` // the progress of the run
 }
 
-// Defaults returns the settings that the studies used. Where the studies do not say, it returns values of our own.
+// Defaults returns the settings of the published studies that the benchmarks repeat. For settings that the studies do
+// not give, it returns values of our own.
 func Defaults() Settings {
 	return Settings{
 		Rows:           100_000,
@@ -185,14 +188,15 @@ func (e Endpoint) Check() error {
 	return nil
 }
 
-// StudyKeys is the number of rows or keys in the study's reads of several rows. StudySplits is the number of splits
-// from which the keys come.
+// StudyKeys is the number of rows or keys in one call, for those calls of the published study of reads that read
+// several rows. StudySplits is the number of splits from which the keys of such a call come.
 const (
 	StudyKeys   = 10
 	StudySplits = 4
 )
 
-// StudyBatch is the number of rows in the study's larger commits.
+// StudyBatch is the number of rows in the larger commits of the published study of writes. Its smaller commits have one
+// row.
 const StudyBatch = 4
 
 // WarmUpShare is the ratio of a path's measured time to its warm-up time.

@@ -43,7 +43,7 @@ func (t *TableInfo) Column(name string) (ColumnInfo, bool) {
 }
 
 // Definition returns the columns with their types, and the key, as lines of text. These lines decide which values the
-// table takes, and where it stores them.
+// table accepts, and under which keys it stores its rows.
 func (t *TableInfo) Definition() (lines []string) {
 	for _, c := range t.Columns {
 		line := c.Name + " " + c.DDL

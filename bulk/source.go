@@ -52,7 +52,8 @@ type Reader interface {
 	Close() error
 }
 
-// Extent is a part of a file. From and To are byte offsets of row starts in a text file, and row numbers from 0 in other files.
+// Extent is a part of a file. From and To are byte offsets of row starts in a text file, and row numbers from 0 in
+// other files.
 type Extent struct {
 	File     string
 	From, To int64

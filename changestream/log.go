@@ -30,7 +30,8 @@ type Oracle interface {
 }
 
 // A PendingCommit is a commit that has a timestamp and is not visible yet. Each method returns when the commit is
-// visible or given up, so it waits for all commits with lower timestamps.
+// visible or given up. Commits become visible in the order of their timestamps, so each method waits until all commits
+// with lower timestamps have ended.
 type PendingCommit interface {
 	// Finish must be called with the result of the batch's Commit. It returns this result, or an error of the store.
 	// After an error other than kv.ErrRefused, it is unknown what the store has kept, and no further commit succeeds.
@@ -103,7 +104,7 @@ func (l *Log) At(id schema.ChangeStreamID, ts mvcc.Timestamp) *Partitions {
 }
 
 // A Change creates and drops streams. It takes effect when its batch has been committed and the caller calls End. The
-// caller must call End, and until then no transaction may take a commit timestamp.
+// caller must call End in any case. Until then, the caller must prevent transactions from taking commit timestamps.
 type Change struct {
 	log              *Log
 	created, dropped []*stream

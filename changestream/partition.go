@@ -128,8 +128,8 @@ func (p *Partitions) Of(key []byte) *Partition {
 	return p.list[i-1]
 }
 
-// Append adds a record to the batch of the commit at ts. sequence is the number of the record among the commit's
-// records in all partitions, which orders them.
+// Append adds a record to the batch of the commit at ts. sequence is the number of the record among all records that
+// the commit adds to the stream. Readers get the records of a commit in the order of these numbers.
 func (p *Partition) Append(b kv.Batch, ts mvcc.Timestamp, sequence uint32, record []byte) error {
 	var room [recordKeySize]byte
 	return b.Put(p.appendKey(room[:0], Position{ts, sequence}), record)

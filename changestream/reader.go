@@ -48,7 +48,8 @@ type Position struct {
 }
 
 // chunkBytes is how many bytes of records a reader copies from the store at a time. The reader closes its iterator
-// before its client takes the records.
+// before it returns these records, because a slow client may take them late, and an open iterator keeps the store from
+// freeing files and memory.
 const chunkBytes = 64 << 10
 
 // A Reader reads one partition, or the list of partitions. Only one goroutine may use it; Next blocks until there is a
@@ -115,7 +116,8 @@ func (s *stream) find(token string) (*Partition, error) {
 }
 
 // check returns an error if the timestamps of a query are older than the kept records, too far in the future, or
-// outside of the partition's life. If a query is resumed, its Start may be older than the kept records.
+// outside of the partition's life. The Start of a resumed query may be older than the kept records, because the reader
+// reads only the records from the position Resume on.
 func (r *Reader) check() error {
 	now := r.log.cfg.Oracle.Now()
 	earliest := r.earliest(now)
@@ -213,8 +215,8 @@ func (r *Reader) fill() error {
 	return r.wait(wake)
 }
 
-// fetch reads the records up to the timestamp limit, but stops when it has chunkBytes. While it waits for memory, it
-// has no iterator open, since an open iterator keeps the store from freeing files and memory.
+// fetch reads the records whose timestamps are not above the parameter limit, but stops when it has chunkBytes. While
+// it waits for memory, it has no iterator open, since an open iterator keeps the store from freeing files and memory.
 func (r *Reader) fetch(limit mvcc.Timestamp) error {
 	if r.next.Timestamp > limit {
 		return nil

@@ -102,8 +102,8 @@ func TestHeartbeats(t *testing.T) {
 	})
 }
 
-// TestHeartbeatsByClock checks that heartbeats come according to the clock that the log was given. Here this clock
-// runs at half the speed.
+// TestHeartbeatsByClock checks that a reader times its heartbeats by the clock in the log's Config. In this test, that
+// clock runs at half the speed of the package time.
 func TestHeartbeatsByClock(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		began := time.Now()
@@ -343,8 +343,9 @@ func TestResumeInTransaction(t *testing.T) {
 	})
 }
 
-// TestStreamsOfAnyNumber checks that after a restart, each stream finds its own partitions again, whatever the numbers
-// of streams and partitions are.
+// TestStreamsOfAnyNumber checks that after a restart each stream finds its own partitions again. The numbers of the
+// streams and of the partitions have one or two digits. Among them is 9, the byte that the store takes for the end of a
+// version's suffix.
 func TestStreamsOfAnyNumber(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		streams := []*schema.ChangeStream{stream, other, {ID: 9, Name: "ninth", Retention: 24 * time.Hour}, {ID: 10, Name: "tenth", Retention: 24 * time.Hour}}
@@ -371,8 +372,9 @@ func TestStreamsOfAnyNumber(t *testing.T) {
 	})
 }
 
-// TestCollect checks that records older than the retention period are deleted. A reader that has not read them yet
-// must fail, and a query of a partition of that time must get the error that the partition has expired.
+// TestCollect checks that Collect deletes the records that are older than the retention period. A reader that has not
+// read them yet must fail. A query of a partition that ended before the kept records must get the error that the
+// partition has expired. Records that are younger must still be readable.
 func TestCollect(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		start := w.commit("a")

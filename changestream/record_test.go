@@ -239,7 +239,8 @@ func TestLargeRecordsAreCut(t *testing.T) {
 }
 
 // TestCommitSize checks that the estimated size that changes add to a commit is close to the size of their records,
-// whether the changes share a record or not. The tables have many columns, so that column types matter.
+// whether the changes share a record or not. One of the tables has 400 columns, so that the column types take a large
+// part of a record.
 func TestCommitSize(t *testing.T) {
 	var wide strings.Builder
 	for i := range 400 {

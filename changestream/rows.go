@@ -20,7 +20,8 @@ func heartbeatRecord(at mvcc.Timestamp) []byte {
 }
 
 // childRecords makes the records that tell a client which partitions to read from a timestamp on. The partitions must
-// be in the order of keys. A record names the parents of each partition, except if it answers an initial query.
+// be in the order of keys. A record names the parents of each partition. Only if initial is true, it names no parents,
+// because the record then answers a query that lists partitions.
 func childRecords(from mvcc.Timestamp, partitions []*Partition, initial bool) (rows []row) {
 	for part := range slices.Chunk(partitions, maxChildren) {
 		var children []byte

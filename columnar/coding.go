@@ -12,7 +12,8 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// The blob of a column holds the buffers of an Arrow array. The schema of the table determines the array's type. The layout is:
+// The blob of a column holds the buffers of an Arrow array. The schema of the table determines the array's type. The
+// layout is:
 //
 //	version (1 byte), CRC-32C of what follows (4 bytes, little endian), length of the head (uvarint), head, buffers
 //
@@ -33,7 +34,7 @@ const (
 )
 
 // An LZ4 block is used only if it saves at least 1/minSaved of a buffer, since reading an uncompressed buffer takes a
-// fraction of the time.
+// fraction of the time that reading an LZ4 block takes.
 const minSaved = 3
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -248,8 +248,9 @@ func (c *Copy) replace(b kv.Batch, with, dead []*chunk, rest []*chunk) error {
 	if err := errors.Join(put(with, false), put(dead, true)); err != nil {
 		return err
 	}
-	// No sync is needed, since the work can be repeated. After a crash, the store has either all of the batch or
-	// nothing of it, and it has later batches only if it has this one.
+	// The batch is not synced, since the work can be repeated: if a crash loses the batch, the old chunks remain, and
+	// new ones are written later. The store never keeps only a part of a batch. It also never loses a batch and keeps a
+	// later one, such as the deletion of the old chunks' blobs.
 	if err := b.CommitNoSync(); err != nil {
 		return err
 	}

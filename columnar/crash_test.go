@@ -138,8 +138,8 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestCollectedWhileRead collects the changes since a chunk's timestamp after a Reader's Release. The Reader must then
-// continue with the rows of the table.
+// TestCollectedWhileRead releases a Reader in the middle of a read. Then it collects the old versions, with which the
+// changes since the timestamps of the chunks are lost. The Reader must continue with the rows of the table.
 func TestCollectedWhileRead(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 60)
 	defer h.close()

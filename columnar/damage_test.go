@@ -45,8 +45,8 @@ func someRows(t *testing.T, fs vfs.FS, rows int) (*harness, *Copy, Read) {
 	return h, h.build(src), read
 }
 
-// TestDamage changes random bytes of blobs, and cuts blobs short. A read must return DATA_LOSS or the rows that were
-// stored, and the next read must take the rows from the table.
+// TestDamage changes a random byte of a blob, cuts a blob short, or deletes it. A read must return DATA_LOSS and mark
+// the chunk as damaged. The next read must take the rows from the table instead.
 func TestDamage(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 60)
 	defer h.close()

@@ -21,8 +21,8 @@ type Read struct {
 	*table.Projection
 	Spans []table.Span   // sorted and disjoint, as table.Layout.Spans makes them; may include points
 	At    mvcc.Timestamp // the timestamp at which the view, a snapshot, reads
-	// Memory is the request's memory account. The Reader charges its memory to further accounts of the same budget. If
-	// Memory is nil, it charges nothing.
+	// Memory is the request's memory account. The Reader charges nothing to this account: it opens accounts of its own in
+	// the same budget, and charges those. If Memory is nil, the Reader charges no account.
 	Memory *memory.Account
 }
 

@@ -189,7 +189,8 @@ func (w *writer) commit(span table.Span) (Chunk, error) {
 	return made.describe(), nil
 }
 
-// put adds the blobs of a chunk to a batch, and adds the columns to the chunk.
+// put encodes the rows that the writer has collected, column by column. It adds the encoded columns, the blobs, to
+// batch b, and lists the columns in chunk to.
 func (w *writer) put(b kv.Batch, to *chunk) error {
 	if w.rows == 0 {
 		return nil

@@ -18,11 +18,11 @@ const (
 	steps = 60
 )
 
-// TestCrossings runs servers through random histories. A run is one goroutine whose choices depend only on its seed,
-// so the same seed repeats a failure. The run is in a synctest bubble, whose clock advances when all goroutines wait,
-// so hours of the test's time pass in no time. CROWFOOT_TEST_CROSSINGS=FROM-TO runs other seeds;
-// CROWFOOT_TEST_CROSSINGS=2m runs seeds from the first one on, for as long as two minutes. All runs share the bubble,
-// since libraries keep channels for the whole process.
+// TestCrossings runs servers through random histories. A run is one goroutine whose choices depend only on its seed, so
+// the same seed repeats a failure. The run is in a synctest bubble, whose clock advances when all goroutines wait, so
+// hours of the test's time pass in no time. CROWFOOT_TEST_CROSSINGS=FROM-TO runs other seeds;
+// CROWFOOT_TEST_CROSSINGS=2m runs seeds from the first one on, for as long as two minutes. All runs are in the same
+// bubble: libraries keep channels for the whole process, and a channel of one bubble cannot be used in another.
 func TestCrossings(t *testing.T) {
 	from, to, long := uint64(0), uint64(seeds), time.Duration(0)
 	if text := os.Getenv("CROWFOOT_TEST_CROSSINGS"); text != "" {

@@ -56,7 +56,8 @@ func (w *world) collect() {
 }
 
 // age begins transactions, lets them become old, and then commits them. By then the server no longer keeps the record
-// of what other transactions have written since the old ones began.
+// of what other transactions have written since the old ones began. So the server may have to refuse old transactions,
+// but must not commit them wrongly.
 func (w *world) age() {
 	for range 2 {
 		w.openOne()

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// A feature is something that the test should combine with every other feature. Everything that takes part in the
-// random test has a feature. A feature without functions takes part through others; for example, a kind of index takes
-// part in the readings that use such an index.
+// A feature is something that the test combines with every other feature, such as a kind of index, a way to read, or a
+// restart. Most features have functions by which they take part in a run. A feature without functions takes part
+// through others; for example, a kind of index takes part in the readings that use such an index.
 type feature struct {
 	name string
 	// change returns a random schema change that adds, changes or removes the feature; nil if none is possible at the
@@ -22,8 +22,8 @@ type feature struct {
 	read func(w *world, s *state) *reading
 	// happen causes the event that the feature is about, such as a restart or a full disk.
 	happen func(w *world)
-	// alone says that the feature never occurs together with another feature that has alone. Such features are ways to
-	// read, of which a reading uses only one, or checks of the whole database.
+	// alone says that the feature never occurs together with another feature whose alone is true. Such features are
+	// ways to read, of which a reading uses only one, or checks of the whole database.
 	alone bool
 }
 

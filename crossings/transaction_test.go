@@ -254,8 +254,8 @@ func (tx *transaction) refused(what string, err, refused error) {
 	tx.drop()
 }
 
-// abandon ends the transaction after an error that the model does not predict. Such an error is allowed if the
-// transaction was aborted, or is too old.
+// abandon ends the transaction after an error that the model does not predict. Such an error is allowed if the server
+// has aborted the transaction, or if the database has changed since the transaction's snapshot.
 func (tx *transaction) abandon(what string, err error) {
 	w := tx.w
 	w.note("T%x: %v", tx.id, err)

@@ -172,7 +172,8 @@ func (w *world) changeRole() *change {
 	}}
 }
 
-// roleReading returns a reading of a view or a table as a role.
+// roleReading returns a query that a session with a random role sends to a view or a table, with the expected answer. It
+// returns nil if there are no roles, or if s is not the newest state: the newest roles decide about reads of the past, too.
 func (w *world) roleReading(s *state) *reading {
 	if len(s.m.roles) == 0 || s != w.now() {
 		return nil

@@ -232,7 +232,8 @@ func sameRows(a, b *model) bool {
 	return len(a.tables) == len(b.tables) && missingRecord(a, b, nil) == ""
 }
 
-// happened records an event. The event counts for the rows that exist now, and not for rows that are written later.
+// happened records an event. The event takes part in later readings of the rows that exist now, and not in readings of
+// rows that are written later.
 func (w *world) happened(features set, table int) {
 	w.events = append(w.events, event{features, table})
 	m := w.now().m.clone()

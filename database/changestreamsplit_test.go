@@ -45,8 +45,8 @@ func livingPartitions(a *aged, stream string) (n int) {
 }
 
 // TestPartitionsFollowSplits checks that a stream has one partition for each split of the tables that it watches. The
-// number must stay right when split points are added and expire, when a stream is altered or created, when a table is
-// dropped, and when a split has grown large.
+// number must stay right when split points are added and expire, when a stream is created or altered, and when a table
+// is dropped.
 func TestPartitionsFollowSplits(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM S FOR T")
 	want := func(when, stream string, n int) {
@@ -84,7 +84,8 @@ func TestPartitionsFollowSplits(t *testing.T) {
 	}
 }
 
-// TestSizeBoundsSurvive checks that a schema change after a start does not join the partitions that were split by size.
+// TestSizeBoundsSurvive splits the partition of a table by size, and restarts the server. A schema change must then not
+// join the parts again, although nothing has measured the table's size since the restart.
 func TestSizeBoundsSurvive(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM S FOR T")
 	layout := table.TableLayout(a.db.Catalog().Table("T"))

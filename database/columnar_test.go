@@ -260,8 +260,9 @@ func (c *collecting) Err() error {
 	return c.Context.Err()
 }
 
-// TestCountBesideCollection runs a garbage collection while changed rows are counted. The count must go on without the
-// collected versions, and count the changes of newer chunks.
+// TestCountBesideCollection runs a garbage collection while changed rows are counted. The collection deletes versions
+// that the count has not read yet. The count must continue without these versions. It must still find the one changed
+// row of each copy, since the copies' chunks are newer than the deleted versions.
 func TestCountBesideCollection(t *testing.T) {
 	c := newCopied(t, "CREATE TABLE A (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')", "CREATE TABLE Middle (K INT64) PRIMARY KEY (K)",
 		"CREATE TABLE B (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")

@@ -16,9 +16,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestSchemaChangeOnFullDisk checks that a schema change that must write fails on a full disk with an error that says
-// so. The schema must be as before and the data undamaged. When space was freed, the same statement must succeed
-// without a restart. A change that only reads rows must succeed on the full disk.
+// TestSchemaChangeOnFullDisk fills the disk while a schema change runs. A change that must write must fail with an
+// error that says that the disk is full. The schema must then be as before, and the data undamaged. When space is free
+// again, the same statement must succeed without a restart. A change that only reads rows must succeed on the full
+// disk.
 func TestSchemaChangeOnFullDisk(t *testing.T) {
 	for name, statement := range map[string]string{
 		"index":   "CREATE INDEX ByV ON T(V)",

@@ -59,7 +59,8 @@ func TestDroppedInterleaved(t *testing.T) {
 		t.Errorf("the past cannot be read: %v", err)
 	}
 
-	// The keys must stay until the drop is older than the retention period, even if the schema changes again.
+	// The keys of the dropped tables and indexes must stay until the drop is older than the retention period, even if
+	// the schema changes again before.
 	a.now.Add((59 * time.Minute).Microseconds())
 	again := []string{"CREATE TABLE Children (Id INT64, N INT64) PRIMARY KEY (Id, N), INTERLEAVE IN PARENT Parents ON DELETE CASCADE"}
 	if err := a.db.UpdateSchema(context.Background(), again, nil); err != nil {

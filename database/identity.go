@@ -44,7 +44,8 @@ func (r *Registry) identify() error {
 
 const (
 	// startPatience is how long a start waits while the disk is full. After a crash the store first writes the contents
-	// of its log to tables, and then deletes the log files. For a moment both need disk space.
+	// of its log to tables, and then deletes the log files. For a moment the tables and the log files need disk space
+	// together, so a disk that is full at first may soon have space again.
 	startPatience = 5 * time.Second
 	startPoll     = 100 * time.Millisecond
 )

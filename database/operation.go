@@ -53,7 +53,7 @@ func (r *Registry) Applied(o *Operation) ([]time.Time, error) {
 }
 
 // resumes reports whether the next process will resume the schema change of an operation. It returns false if the
-// stored operation of this name did not begin at the time began.
+// stored operation of this name did not begin at the time began, since it is then another operation.
 func (r *Registry) resumes(name string, began time.Time) (bool, error) {
 	o, err := r.Operation(name)
 	return o != nil && o.Ended.IsZero() && !o.Cancelled && o.Started.Equal(began), err

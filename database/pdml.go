@@ -50,13 +50,14 @@ func (c *Changed) add(o Changed) {
 const (
 	// dmlJobs is the prefix of the names of jobs that run partitioned DML.
 	dmlJobs = "dml/"
-	// retryPartitioned is how long a client should wait before it retries a statement whose table or index was dropped.
-	// The retry plans the statement again.
+	// retryPartitioned is how long a client should wait before it retries a statement that failed with errGone. The
+	// wait is short, since the retry plans the statement again for the newest schema and can begin at once.
 	retryPartitioned = time.Millisecond
 )
 
 // ResumesPartitionedDML reports whether a partitioned DML statement that began at the time began can still be resumed.
-// Its checkpoint is not older than the statement, and is kept for checkpointLife.
+// That is certain until checkpointLife after began: the checkpoint of the statement was stored after began, and is kept
+// for checkpointLife.
 func (d *Database) ResumesPartitionedDML(began time.Time) bool {
 	return d.registry.cfg.Clock().Sub(began) < checkpointLife
 }
@@ -145,8 +146,9 @@ func (r *dmlRun) advance([]byte) {
 	r.shown = r.state.Rows
 }
 
-// renew prepares the statement again for the newest schema version, since the statement may run for longer than its
-// version is kept. It fails if the statement would scan another table or index than before.
+// renew prepares the statement again for the newest schema version, since a statement may run for longer than the
+// schema version is kept for which it was prepared. It fails if the statement would scan another table or index than
+// before.
 func (d *Database) renew(ctx context.Context, s *prepare.Statement) (*prepare.Statement, error) {
 	now, err := s.In(ctx, d.schema.Newest().Preparer)
 	if err != nil || now == s {

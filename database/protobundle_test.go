@@ -126,9 +126,10 @@ func withColor(t *testing.T, values map[string]int32) []byte {
 	return data
 }
 
-// TestNumberGetsName gives a name to a number of an enumeration that is stored already, by itself or in messages. The
-// change must be refused if a stored value was computed from the number and would now be computed from the name.
-// Otherwise all reads must show the name.
+// TestNumberGetsName redefines an enumeration while a row stores one of its numbers, in a column and in a message. Most
+// of the redefinitions give a name to a number that had none. Such a change must be refused if another stored value was
+// computed from the number and would now be computed from the name, or if the row would break a CHECK. Otherwise the
+// change must succeed, and all reads must show the name.
 func TestNumberGetsName(t *testing.T) {
 	few, more := map[string]int32{"NONE": 0, "RED": 1, "GREEN": 2}, map[string]int32{"NONE": 0, "RED": 1, "GREEN": 2, "BLUE": 7}
 	const text, number = "CAST(M.color AS STRING)", "CAST(SAFE_CAST(V AS p.Color) AS STRING)"
@@ -184,8 +185,9 @@ func TestNumberGetsName(t *testing.T) {
 	}
 }
 
-// TestNumbersAndChecks redefines an enumeration, which is allowed only if certain column values do not exist and a
-// CHECK still holds. The change must test both, and succeed if both conditions hold.
+// TestNumbersAndChecks redefines an enumeration: the number 1 gets another name, and the number 2 loses its name. The
+// change must be refused if table A stores the number 2, or if a row of table B breaks its CHECK with the new name. It
+// must succeed if neither is the case.
 func TestNumbersAndChecks(t *testing.T) {
 	for _, test := range []struct {
 		a, b int64 // numbers in columns of two tables

@@ -72,7 +72,8 @@ func (o *operated) restart(left *vfs.MemFS) {
 }
 
 // change runs statements as part of the operation, and returns how often they reported progress. When the number of
-// reports reaches after, it calls happens and then ends the context, as if the process ended.
+// reports reaches the parameter after, change calls the parameter happens and then ends the context, as if the process
+// ended.
 func (o *operated) change(statements []string, after int, happens func()) (reports int, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -106,8 +107,8 @@ var resumable = map[string]struct {
 	"not null":     {"ALTER TABLE T ALTER COLUMN V INT64 NOT NULL", 7, checkpointLag},
 }
 
-// checkpointLag is how far each reading of the clock must advance it so that each chunk of a validation takes long
-// enough for a checkpoint.
+// checkpointLag is by how much each reading of the clock advances the clock. A validation stores a checkpoint at most
+// once a second. With this lag, each of its chunks takes at least a second, so each chunk stores a checkpoint.
 const checkpointLag = time.Second
 
 // TestInterruptedChange interrupts an operation's schema change by a crash or by the end of the server. The next
@@ -212,9 +213,11 @@ func (o *operated) complete(sql string) {
 	}
 }
 
-// TestUnreadEntriesGo undoes the creation of an index, because the change is cancelled, because a row breaks its rule,
-// or because the next process does not resume it. The index entries must be deleted at once if no read at any timestamp
-// may use them. If reads may have used the index, the entries must stay for as long as such reads are possible.
+// TestUnreadEntriesGo checks what happens to the entries of an index whose creation is undone. The creation is undone
+// because it is cancelled, because rows break the UNIQUE or FOREIGN KEY constraint for which the index is built, or
+// because the next process does not resume it. If no schema version has let reads use the index, the entries must be
+// deleted at once. If a version has let reads use it, the entries must stay for as long as reads at the timestamps of
+// that version are possible.
 func TestUnreadEntriesGo(t *testing.T) {
 	cancelled := func(o *operated) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -84,7 +84,8 @@ type schemaWorld struct {
 	pending  *schemaStep // the schema change that is running; nil if none
 	violated bool        // since pending began, some row has broken its conditions at some time
 	after    *vfs.MemFS  // the files that a crash in the middle of pending has left; nil if there was none
-	// deleted says that pending's operation was deleted before the crash, cancelling that the operation was cancelled.
+	// deleted says that the operation of the change in pending was deleted before the crash. cancelling says that this
+	// operation was cancelled.
 	deleted, cancelling bool
 	open                []openWrite
 	past                []pastRead

@@ -48,7 +48,8 @@ func (d *Database) AddSessions(list []Session) error {
 	return nil
 }
 
-// forgetSessions deletes the sessions of a dropped database, and returns the error that the database was not found.
+// forgetSessions is called when the database was dropped while AddSessions stored sessions. It deletes all sessions of
+// the database, and returns the error that the database was not found.
 func (d *Database) forgetSessions() error {
 	b := meta.NewBatch(d.registry.store)
 	defer b.Close()

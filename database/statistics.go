@@ -41,7 +41,8 @@ func (d *Database) Stats() *stats.Collector { return d.statistics.Collector }
 // Live returns the lists of this database's current activity.
 func (d *Database) Live() *live.Lists { return d.statistics.live }
 
-// closeStatistics stores the statistics that are only in memory. Background work must have ended.
+// closeStatistics stores the statistics that are only in memory. Background work must have ended before, since nothing
+// may be recorded in the statistics afterwards.
 func (d *Database) closeStatistics() {
 	if err := d.statistics.Close(); err != nil {
 		d.log().Error("statistics not stored", slog.Any("error", err))

@@ -10,9 +10,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestUndoRefused makes a schema change fail, because of the store or of a row, and makes the store refuse the undo,
-// too. The next schema change or the next start must undo the change first, also if all versions are older than the
-// retention period. The unfinished change must never count as complete.
+// TestUndoRefused makes a schema change fail, because the store refuses a write or because a row breaks a constraint.
+// The store then refuses the undo of the change, too. The next schema change or the next start must undo the failed
+// change first, even if all schema versions are older than the retention period. The failed change must never count as
+// complete.
 func TestUndoRefused(t *testing.T) {
 	const create = "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"
 	for name, c := range map[string]struct {

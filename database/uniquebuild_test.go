@@ -15,9 +15,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestUniqueBuildBesideInsert builds a UNIQUE index. Before an existing row has its entry, a transaction inserts a row
-// with the same key and finds no duplicate. The transaction must not commit once the index is complete, whether it
-// checks for duplicates at the insert or at the commit.
+// TestUniqueBuildBesideInsert builds a UNIQUE index. Before the build writes the entry of an existing row, a
+// transaction inserts another row with the same index key, and finds no duplicate. Later, when the build has compared
+// all entries, the transaction commits. This commit must be aborted, since otherwise two rows would have the same key.
+// That must hold for transactions that check for duplicates at the insert and for those that check at the commit.
 func TestUniqueBuildBesideInsert(t *testing.T) {
 	for name, opts := range map[string]txn.Options{
 		"pessimistic": {}, "optimistic": {ReadLock: txn.Optimistic}, "repeatable read": {Isolation: txn.RepeatableRead},

@@ -58,7 +58,8 @@ func TestUpgradeCrash(t *testing.T) {
 	}
 }
 
-// everything configures a CrashClone that keeps all written data, synced or not, as when only the process ends.
+// everything configures a CrashClone that keeps all written data, synced or not, as if only the process had ended and
+// the machine had not crashed.
 var everything = vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))}
 
 // upgraded opens a store, upgrades it, and returns all of its keys and values.

@@ -109,8 +109,9 @@ func (d *Database) verifyCopies(ctx context.Context, c *schema.Catalog, to Verif
 	return err
 }
 
-// lastTime is the largest TIMESTAMP. A row may have a commit timestamp that lies in the future of this machine's clock,
-// since the data directory may be a copy from another machine.
+// lastTime is the largest TIMESTAMP. Verify takes it as the current time, in place of the clock's time, when it checks
+// that no commit timestamp in a row lies in the future. The data directory may be a copy from another machine. If the
+// clock of this machine is behind the clock of the other machine, valid commit timestamps lie in the future here.
 var lastTime = time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
 
 // storedView reads a database to which nobody writes, at a timestamp.

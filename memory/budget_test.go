@@ -138,8 +138,9 @@ func TestNeverFits(t *testing.T) {
 	}
 }
 
-// TestNeverFitsBesideOthers: a request for memory that the budget cannot give it in addition to its other accounts is
-// refused at once. If other requests could give the memory back, the request waits.
+// TestNeverFitsBesideOthers: a request that has several accounts asks for more memory. If all of its accounts together
+// would exceed the budget, it is refused at once. If the budget lacks the memory only because of other requests, it
+// waits for them to give memory back.
 func TestNeverFitsBesideOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)

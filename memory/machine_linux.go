@@ -36,9 +36,9 @@ func Machine() int64 {
 
 // limitFiles returns the names of the files with the memory limits of the process's control group and of all groups
 // above it. membership is the content of /proc/self/cgroup. Its line "0::PATH" names the group in version 2 of control
-// groups (https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files). A line with the memory controller
-// names the group in version 1. Other lines do not count. Inside a container, the container's own group is mounted as
-// the root.
+// groups (https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files). A line whose controller is
+// "memory" names the group in version 1. limitFiles ignores other lines. Inside a container, the container's own group
+// is mounted as the root, so the result always has the files of the root, too.
 func limitFiles(membership string) []string {
 	files := []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}
 	for line := range strings.Lines(membership) {

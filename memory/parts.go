@@ -16,12 +16,12 @@ const (
 	minBlockCacheBytes = 64 << 20
 
 	// 1/spareShare of the memory stays in reserve, because Go's memory limit is soft: for moments the heap exceeds the
-	// limit, when requests allocate faster than the garbage collector frees. C's allocator also holds some memory that
-	// was freed.
+	// limit, when requests allocate faster than the garbage collector frees. The reserve is also for memory that C's
+	// allocator still holds after C code has freed it.
 	spareShare = 10
 
 	// analyzerBytes is the memory of one instance of the library that analyzes SQL, with a few schemas. It is a slice
-	// of bytes in Go's heap. Further instances, for heavy statements, are charged to the budget.
+	// of bytes in Go's heap. Heavy statements use further instances; their memory is part of Parts.Requests.
 	analyzerBytes = 64 << 20
 
 	// Prepared statements and sessions, which outlive requests, get 1/keptShare of the rest: Go's heap minus

@@ -26,9 +26,10 @@ func (v *Versions) Horizon() Timestamp { return Timestamp(v.horizon.Load()) }
 
 // Collect deletes the versions that no read at or above olderThan can see. These are of two kinds: versions for which
 // the same key has a newer version at or below olderThan, and tombstones at or below olderThan whose key has no older
-// version left. If dead is not nil, Collect also deletes all versions of the keys for which dead returns true: keys of
-// dropped tables that lie between other keys. Reads and commits can run at the same time. If ctx ends, the store is
-// consistent, and the next call deletes the remaining versions. Calls must not overlap.
+// version left. If dead is not nil, Collect also deletes all versions of the keys for which dead returns true. These
+// are keys of dropped tables that lie between keys of other tables, so that no call of Erase can delete them as one
+// range. Reads and commits can run at the same time. If ctx ends, the store is consistent, and the next call deletes
+// the remaining versions. Calls must not overlap.
 func (v *Versions) Collect(ctx context.Context, olderThan Timestamp, dead func(key []byte) bool) (Collected, error) {
 	var done Collected
 	if v.horizonErr != nil {
@@ -106,7 +107,8 @@ func (c *collector) step(from []byte) (next []byte, err error) {
 	return next, c.flush(1)
 }
 
-// look decides whether to delete the version at which the iterator it stands. The versions of a key come newest first.
+// look decides whether to delete the version at which the iterator it stands. The versions of a key come newest first,
+// so look has already seen the key's newer versions.
 func (c *collector) look(it kv.Iterator) error {
 	key := it.Key()
 	prefix, ts, err := splitVersion(key)
@@ -138,8 +140,8 @@ func (c *collector) look(it kv.Iterator) error {
 	return nil
 }
 
-// endKey deletes the tombstone of the key whose versions were read last, if there is one. The versions that the
-// tombstone hid were deleted before.
+// endKey deletes the tombstone of the key whose versions were read last, if there is one. The collector has already
+// deleted the key's older versions, so the tombstone hides nothing any more.
 func (c *collector) endKey() error {
 	if len(c.tombstone) == 0 {
 		return nil
@@ -169,7 +171,8 @@ func (c *collector) flush(atLeast int) error {
 	return nil
 }
 
-// begin begins a new batch. The batch may use the disk's reserve, since deletions free disk space.
+// begin begins a new batch. The store accepts the batch even while the disk is nearly full (UseReserve), because
+// deletions free disk space.
 func (c *collector) begin() {
 	c.b, c.n = c.versions.store.kv.NewBatch(), 0
 	c.b.UseReserve()

@@ -157,8 +157,8 @@ func (c *Cursor) settle(ok bool) bool {
 	return c.stop(c.it.Error())
 }
 
-// older moves from a version that is too new to the newest version of the key at or below c.at or, if there is none,
-// to the next key.
+// older leaves a version that is above c.at. It moves to the newest version of the same key at or below c.at. If there
+// is none, it moves to the next key.
 func (c *Cursor) older(prefix []byte) bool {
 	c.seek = append(c.seek[:0], prefix...)
 	for range maxSteps {

@@ -164,7 +164,8 @@ func (v *Versions) Ends(start, end []byte) (first, last []byte, err error) {
 }
 
 // From returns the first key in [place, end) that has a stored version; nil if there is none. place may be a key or any
-// other bytes. But it must not be a stored key followed by more bytes.
+// other bytes. But it must not be a stored key followed by more bytes: versions of that key can sort after such bytes,
+// and From would return that key, although it lies before place.
 func (v *Versions) From(place, end []byte) (key []byte, err error) {
 	it, err := v.store.kv.NewIter(v.bound(nil, place), v.end(nil, end))
 	if err != nil {

@@ -203,8 +203,8 @@ func TestBadEnvironment(t *testing.T) {
 	}
 }
 
-// TestCollectorAway checks that Start succeeds even if there is no collector. Only sending fails, and the log must say
-// so.
+// TestCollectorAway checks that Start succeeds even if there is no collector. Sending the metrics fails later, and the
+// log must say so.
 func TestCollectorAway(t *testing.T) {
 	for _, p := range []protocol{overGRPC, overHTTP} {
 		set(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": string(p)})

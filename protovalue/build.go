@@ -147,8 +147,8 @@ func (b *builder) list(n int) []*structpb.Value {
 }
 
 const (
-	// textBlock is the largest size in bytes of a block of text. Short strings are slices of a block. A block also
-	// holds the bytes of the message between the strings.
+	// textBlock is the largest size in bytes of a block of text. Short strings are slices of a block. A block is a copy
+	// of a part of the message, so it also holds the bytes between the strings.
 	textBlock = 2 << 10
 	// maxShared is the largest length in bytes of a string that is a slice of a block. Longer strings get memory of
 	// their own.

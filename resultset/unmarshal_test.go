@@ -17,8 +17,8 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// compare decodes bytes with both packages. The results must be equal in every respect, including details that
-// proto.Equal ignores: whether a slice is nil or empty, and in which message unknown fields are.
+// compare decodes bytes with Unmarshal and with package proto. The results must be equal in every respect, including
+// details that proto.Equal ignores: whether a slice is nil or empty, and in which message unknown fields are.
 func compare(t *testing.T, data []byte) {
 	t.Helper()
 	kept := bytes.Clone(data)

@@ -14,8 +14,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// wordCompiler replaces the SQL compiler in tests. Each word of an expression that is the name of a column reads that
-// column. A word that begins with "missing" is an error.
+// wordCompiler replaces the SQL compiler in tests. It finds the columns that an expression reads by their names: each
+// word of the expression that is a column's name counts as a read of that column. An expression with a word that begins
+// with "missing" does not compile.
 type wordCompiler struct{}
 
 func (wordCompiler) CompileExpr(catalog *Catalog, t *Table, sql string, want *value.Type) (*Expr, error) {

@@ -16,7 +16,7 @@ import (
 
 // Values that are computed from a row are stored and used in many places. Stored columns, keys and index entries
 // contain such values, CHECK constraints were checked with them, and columnar copies and open transactions rely on
-// them. They stay valid as long as they are computed from the same sources. An origin describes these sources, so
+// them. The values stay valid as long as they are computed from the same sources. An origin describes these sources, so
 // that two versions of an expression can be compared. It does not include the database's default time zone, which can
 // change only while the database has no tables.
 
@@ -62,8 +62,8 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// computedFrom returns the origin of a column's values. If the values are stored in the row, the origin is only the
-// column's type.
+// computedFrom returns the origin of a column's values. If the values are stored in the row or its key, the origin is
+// only the column's type, because a read does not compute them.
 func (c *Column) computedFrom() origin {
 	o := origin{text: c.Type.String()}
 	if c.Generated != nil && !c.Stored && c.KeyOrdinal < 0 {

@@ -57,8 +57,8 @@ func usesIndex(name string) func(*Use) bool {
 	}
 }
 
-// checkUnnamed returns an error unless list is empty. list has the views and functions that name an object, which
-// therefore cannot be dropped. what describes the object in the error: TABLE `t`, column `c`.
+// checkUnnamed returns an error if list is not empty. list has the views and functions that name an object; while there
+// are any, the object cannot be dropped. what describes the object in the error: TABLE `t`, column `c`.
 func checkUnnamed(what string, list []defined) error {
 	views, functions := list, []defined(nil)
 	if at := slices.IndexFunc(list, func(o defined) bool { return o.kind() != viewKind }); at >= 0 {

@@ -206,8 +206,9 @@ func rulesOf(t *Table) rules {
 		s.Columns[i].WriteOnly, s.Columns[i].Locality = false, ""
 	}
 	for i, x := range t.Indexes {
-		// Until all entries of a UNIQUE index exist, a write cannot tell whether another row has the same key: see
-		// ValidatingUnique.
+		// Until all entries of a UNIQUE index exist, a write cannot tell whether another row has the same key. So the
+		// rules say whether the index is being filled. When that ends, the rules change, and transactions that wrote
+		// before and have not committed are aborted (see ValidatingUnique).
 		s.Indexes[i].WriteOnly = x.ChecksUnique() && x.State == IndexWriteOnly
 		s.Indexes[i].ValidateUnique, s.Indexes[i].Columnar, s.Indexes[i].Locality = false, "", ""
 	}

@@ -16,9 +16,9 @@ import (
 // draft is the catalog that a statement is building. It shares with the old catalog everything that the statement
 // does not change. To change a table, the statement calls own, which makes a copy of the table.
 //
-// If the draft replaces a table, other tables that point at it must point at the new version. So the draft also
-// copies the tables that refer to the replaced table, as children or by foreign keys. It does not copy the columns of
-// such tables; both versions share them.
+// If the draft replaces a table, other tables that point at it must point at the new version. So the draft also copies
+// the tables that refer to the replaced table, as children or by foreign keys. It does not copy the columns of such a
+// table: the old and the new version of the table share them.
 type draft struct {
 	*Catalog
 	old      *Catalog
@@ -120,8 +120,8 @@ func (c *Catalog) dependents(t *Table) []*Table {
 	return list
 }
 
-// enter registers a table, its indexes and its constraints under their names and IDs. An older table with the same ID
-// is replaced.
+// enter registers a table, its indexes and its constraints under their names and IDs. If the draft has another version
+// of the table, with the same ID, t replaces it.
 func (d *draft) enter(t *Table) {
 	d.tables = d.tables.With(t.ID, t)
 	d.name(t, t.Name, nameOfTable)
@@ -325,7 +325,8 @@ func (t *Table) counterparts(columns []*Column) []*Column {
 	return t.columnsByID(storeColumns(columns))
 }
 
-// copyColumns replaces the columns and expressions of t by copies. copyLinks has made t.
+// copyColumns replaces the columns and expressions of t by copies. t is a table that copyLinks has made, so it still
+// shares its columns and expressions with the table from which it was copied.
 func (t *Table) copyColumns() {
 	columns := make(map[*Column]*Column, len(t.Columns))
 	for _, c := range t.Columns {

@@ -114,8 +114,8 @@ func (d *draft) revokePrivileges(s *ast.Revoke) error {
 	}))
 }
 
-// changeGrants completes a GRANT or REVOKE. err is the error of the earlier steps, or nil. If no grant has changed,
-// changeGrants notes that the statement has no effect.
+// changeGrants runs at the end of a GRANT or REVOKE. err is the error of the earlier steps, or nil; changeGrants
+// returns it. If there is no error and no grant has changed, changeGrants notes that the statement has no effect.
 func (d *draft) changeGrants(err error) error {
 	if err == nil && d.objects == d.old.objects {
 		return d.nothing()

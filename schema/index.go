@@ -279,8 +279,8 @@ func (d *draft) setIndexOptions(s *ast.AlterVectorIndex) error {
 }
 
 // rebuildIndex gives the index a new ID, and so a new key space that must be filled, because its entries will contain
-// other columns. before is the index as it was. Reads at older timestamps use the old key space, which they find in
-// the catalog of their timestamp.
+// other columns. before is the index as it was. A read at a timestamp before the change still uses the old key space,
+// because it takes the index, with the old ID, from the catalog of that timestamp.
 func (d *draft) rebuildIndex(i, before *Index) {
 	d.leaveIndex(i)
 	i.ID = d.newID()

@@ -45,8 +45,8 @@ func interleaveOf(t *Table, enforced bool, onDelete ast.OnDeleteAction) (Interle
 }
 
 // checkParentKey returns an error unless key begins with the primary key of parent. The columns must have the same
-// names, directions, types and lengths. Unless nullFiltered is true, they must also agree in NOT NULL. child is
-// "Table t" or "Index i".
+// names, directions, types and lengths. If nullFiltered is false, the columns must also agree in NOT NULL; an index
+// that is null-filtered has no entries with NULL. child is "Table t" or "Index i".
 func checkParentKey(child string, key []KeyPart, parent *Table, nullFiltered bool) error {
 	for i, p := range parent.Key {
 		at := findPart(key, p.Column.Name)

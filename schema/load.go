@@ -166,7 +166,8 @@ func (l *loader) loadTable(s storedTable) (*Table, error) {
 	return t, nil
 }
 
-// loadParent sets the parent of a table. The parent must have the lower ID, because it is older.
+// loadParent sets the parent of a table. The parent must have a lower ID than the table, because parents are created
+// before their children.
 func (l *loader) loadParent(t loading) error {
 	if t.stored.Parent == 0 {
 		return nil

@@ -59,8 +59,8 @@ func (l *loader) loadExpressions(t loading) error {
 }
 
 // hasUnknownUses reports whether the encoding of some expression did not say which columns it reads. Every CHECK
-// constraint reads a column. A generated column may read none; then hasUnknownUses is true as well, which does no
-// harm.
+// constraint reads a column. A generated column may read none. Then hasUnknownUses returns true although nothing is
+// unknown, and the only effect is that loadExpressions compiles the table's expressions at once.
 func (t *Table) hasUnknownUses() bool {
 	return slices.ContainsFunc(t.Checks, func(c *Check) bool { return len(c.Expr.Uses) == 0 }) ||
 		slices.ContainsFunc(t.Columns, func(c *Column) bool { return c.Generated != nil && len(c.Generated.Uses) == 0 })

@@ -54,8 +54,8 @@ func (d *draft) checkFreeKey(key, name string) error {
 	return usererror.NamesDifferInCase(name, existing)
 }
 
-// nameOf returns the full name that found got when it was created. The caller has looked found up by name, which may
-// differ from the result in case.
+// nameOf returns the full name of found, in the upper and lower case in which found was created. The parameter name is
+// the same name in the case in which the caller has looked it up.
 func (d *draft) nameOf(found named, name string) string {
 	switch found.kind {
 	case nameOfChangeStream:

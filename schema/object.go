@@ -48,7 +48,8 @@ type objectKind struct {
 	name string
 	// noun is the word for the kind in errors.
 	noun string
-	// apart says that the kind has a name space of its own, so that a table can have the same name.
+	// apart says that objects of the kind have a name space of their own, so that such an object and a table can have
+	// the same name.
 	apart bool
 	// stage says where GetDatabaseDdl prints objects of the kind.
 	stage stage
@@ -117,7 +118,8 @@ func (d *draft) checkNew(kind *objectKind, schema, name string) error {
 	return d.checkFreeKey(kind.key(schema, name), fullName(schema, name))
 }
 
-// put registers an object under its ID and its name. An older object with the same ID is replaced.
+// put registers an object under its ID and its name. If the draft has another version of the object, with the same ID,
+// o replaces it.
 func (d *draft) put(o Object) {
 	e := o.entity()
 	d.objects = d.objects.With(e.ID, o)

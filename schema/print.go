@@ -159,8 +159,9 @@ func (c *Column) sql() string {
 }
 
 // fits reports whether the foreign key can stand in its table's CREATE TABLE. The referenced table must be an earlier
-// one, or the same table. If it is the same table, this must have no row deletion policy that would refuse the foreign
-// key.
+// one, or the same table. If a table has a row deletion policy, a foreign key to itself that prevents the deletion of
+// referenced rows cannot stand in its CREATE TABLE: CREATE TABLE refuses the two together, and only ALTER TABLE can add
+// the foreign key.
 func (fk *ForeignKey) fits() bool {
 	return fk.Referenced.ID <= fk.Table.ID && !(fk.Referenced == fk.Table && fk.Table.RowDeletionPolicy != nil && fk.holdsRows())
 }

@@ -32,7 +32,8 @@ type ProtoBundle struct {
 	// files that these import.
 	Descriptors []byte `json:"descriptors"`
 	// Revision counts the changes of the bundle. The encoding of a table that uses types contains the Revision with
-	// which the table was compiled.
+	// which the table was compiled. So a change of the bundle changes the encoding of the table, and the table is
+	// stored again in the new version of the catalog.
 	Revision int `json:"revision"`
 
 	types *descriptor.Types // the linked types of Descriptors
@@ -101,7 +102,7 @@ func (b *ProtoBundle) Defined(name string) *value.Type {
 	return b.types.Type(name)
 }
 
-// Extension returns the extension of a message that has the given field number, or nil.
+// Extension returns an extension of the given message: the one with the given field number, or nil if there is none.
 func (b *ProtoBundle) Extension(message protoreflect.FullName, number protoreflect.FieldNumber) protoreflect.FieldDescriptor {
 	return b.types.Extension(message, number)
 }

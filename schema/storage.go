@@ -308,8 +308,8 @@ type Format1 struct {
 	Tables []json.RawMessage `json:"tables"`
 }
 
-// Split returns the Encoding of a first version with the same tables. If two versions define a table in the same way,
-// the encodings of the table are equal byte for byte.
+// Split returns the same catalog as an Encoding that refers to no previous version, so it has all tables. If two
+// versions define a table in the same way, the encodings of the table are equal byte for byte.
 func (c *Format1) Split() (*Encoding, error) {
 	e := &Encoding{Objects: make(map[TableID][]byte, len(c.Tables))}
 	for _, data := range c.Tables {

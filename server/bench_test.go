@@ -102,7 +102,8 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// BenchmarkWrite compares transactions that insert or update by DML with a commit of mutations, without gRPC and without a disk.
+// BenchmarkWrite compares transactions that insert or update by DML with a commit of mutations, without gRPC and
+// without a disk.
 func BenchmarkWrite(b *testing.B) {
 	for _, c := range []struct {
 		name string

@@ -65,7 +65,7 @@ func (s *service) answerChangeStream(ctx context.Context, q queryRequest, sc *sc
 	return err
 }
 
-// allowedRows are the rows of a change stream. Before each row it checks that the session's role may read the change
+// allowedRows are the rows of a change stream. Before each row, Next checks that the session's role may read the change
 // stream; if the role has lost the right, the rows end with an error.
 type allowedRows struct {
 	result.LiveRows

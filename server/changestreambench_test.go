@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// singersTable is the table of the benchmark of watched writes in package bench.
+// singersTable creates the same table that the benchmark in package bench/watchers creates.
 const singersTable = `CREATE TABLE Singers (SingerId INT64 NOT NULL, FirstName STRING(200), LastName STRING(200) NOT NULL, BirthDate DATE, Picture BYTES(MAX),
 	LastUpdated TIMESTAMP OPTIONS (allow_commit_timestamp=true), Processed BOOL,
 	ShardId INT64 AS (CASE WHEN Processed THEN NULL ELSE MOD(FARM_FINGERPRINT(COALESCE(FirstName || ' ', '') || LastName), 19) END) STORED) PRIMARY KEY (SingerId)`

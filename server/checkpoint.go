@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 )
 
-// checkpoint answers /checkpoint: it copies the data directory to a directory of the server's machine. So it refuses
-// requests from other machines.
+// checkpoint answers /checkpoint: it copies the data directory to a new directory, which the request names, on the
+// server's machine. It refuses requests from other machines, because only programs on this machine can use that
+// directory.
 func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
 	to := r.URL.Query().Get("to")
 	switch {

@@ -32,8 +32,9 @@ func (h *harness) copied(name string) {
 	})
 }
 
-// TestColumnar checks that queries read a columnar copy together with the changes made after it. At older timestamps
-// they must return the same rows as without a copy. Plans and statistics must show the copy.
+// TestColumnar checks that queries read a columnar copy together with the changes made after it. At a timestamp before
+// these changes, or before the copy was made, queries must return the rows of that timestamp. The statistics of a plan
+// must show whether the query has read the copy.
 func TestColumnar(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

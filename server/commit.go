@@ -48,8 +48,9 @@ func (s *service) commit(ctx context.Context, req *spannerpb.CommitRequest, c *r
 type commitWork struct {
 	record *cost.Recorder
 	memory *memory.Account // account of the request
-	// mutations converts the request's mutations, whose names it looks up in a catalog. It can be called once. It is
-	// nil if the request has no mutations. rows is the number of rows, or key ranges, in the mutations.
+	// mutations converts the request's mutations. It looks up the names of their tables and columns in a catalog. It
+	// can be called only once (see takeMutations), and is nil if the request has no mutations. rows is the number of
+	// rows, or key ranges, in the mutations.
 	mutations func(*schema.Catalog) ([]table.Mutation, error)
 	rows      int64
 	now       time.Time
@@ -76,8 +77,8 @@ func (c *commitWork) commit(ctx context.Context, tx *txn.Tx, o txn.CommitOptions
 	return at, err
 }
 
-// apply returns a function that applies the mutations to the transaction. It runs inside Tx.Commit, so that a bad
-// mutation ends the transaction as a broken constraint does.
+// apply returns a function that applies the mutations to the transaction. Tx.Commit calls this function, so that a bad
+// mutation ends the transaction as a broken constraint does. apply returns nil if there are no mutations.
 func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) error {
 	if c.mutations == nil {
 		return nil
@@ -96,8 +97,8 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 		if c.accesses, err = c.attempt.db.Admit(ctx, tx, catalog, c.role, muts); err != nil {
 			return err
 		}
-		// The attempt must know these columns before the mutations wait for locks, because the statistics of locks name
-		// them.
+		// The attempt must know which columns the mutations access before the mutations wait for locks, because the
+		// statistics of locks name these columns.
 		for _, a := range c.accesses {
 			c.attempt.Touch(a)
 		}
@@ -125,7 +126,8 @@ func (c *commitWork) acquireSlot(ctx context.Context) (slotCtx context.Context, 
 	return c.turns.Acquire(ctx)
 }
 
-// done records, after the commit, the accesses to tables and the splits that the transaction wrote to.
+// done runs after the commit. It records the mutations' accesses to tables, and the splits to which the transaction
+// wrote.
 func (c *commitWork) done(tx *txn.Tx, now time.Time) {
 	c.record.AddCommit(c.attempt.db, tx)
 	if len(c.accesses) > 0 {

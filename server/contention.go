@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// blockRate is the sampling rate of the block profile in nanoseconds. The profile has every wait that is longer,
-	// and a sample of the shorter waits.
+	// blockRate is the sampling rate of the block profile in nanoseconds. The profile has every wait that is longer
+	// than blockRate, and a sample of the shorter waits.
 	blockRate = 10_000
 	// mutexFraction says that the mutex profile samples one of every mutexFraction waits for a mutex.
 	mutexFraction = 10

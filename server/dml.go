@@ -137,9 +137,10 @@ func (sc *scope) onceBySeqno(ctx context.Context, seqno int64, request uint64, r
 	return answer, nil
 }
 
-// mayRepeat reports whether the answer is stored and returned if the request comes again. A successful request is never
-// run again, because that would write twice; so its answer is stored even if the client has given up. A failed request
-// is run again if it failed because the client gave up, memory was short, or the transaction was aborted.
+// mayRepeat reports whether the server stores the answer to a request, so that the client gets the same answer if it
+// sends the request again. A successful request is never run again, because that would write twice; so its answer is
+// stored even if the client has given up. A failed request is run again if it failed because the client gave up, memory
+// was short, or the transaction was aborted.
 func mayRepeat(ctx context.Context, err error) bool {
 	return err == nil || ctx.Err() == nil && !usererror.IsAborted(err) && !usererror.IsExhausted(err)
 }

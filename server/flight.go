@@ -40,9 +40,10 @@ func newFlightAPI(s *service) *flightAPI {
 // flightLabel is the label that marks the sessions of Flight SQL.
 const flightLabel = "flight-sql"
 
-// flightSessionAge is the greatest age at which a session is used for new tickets. A session lives for
-// multiplexedSessionLife. So a session that is used for a ticket outlives every version of the data that the ticket can
-// read.
+// flightSessionAge is the greatest age at which a session is used for new tickets. A ticket becomes useless when the
+// versions of the data that it reads are deleted, which is at most 7 days after the ticket was made (the longest
+// version_retention_period). A session lives for multiplexedSessionLife, 28 days, so it outlives every version that its
+// tickets can read.
 const flightSessionAge = 7 * 24 * time.Hour
 
 // Session implements flight.API.
@@ -74,7 +75,7 @@ func (a *flightAPI) isFresh(ses *session) bool {
 }
 
 // existing returns the newest Flight SQL session of the database and role that can be used for new tickets, or nil. It
-// finds sessions that were stored before a restart.
+// also finds sessions that an earlier process of the server created, which are not in a.names.
 func (a *flightAPI) existing(db *database.Database, role string) (newest *session) {
 	a.sessions.each(db.Name(), func(ses *session) {
 		_, ours := ses.stored.Labels[flightLabel]

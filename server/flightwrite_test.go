@@ -192,8 +192,8 @@ func TestFlightPartitions(t *testing.T) {
 	if n := len(slices.Compact(got)); n != rows {
 		t.Errorf("%d rows", n)
 	}
-	// The client asks for more parts than by default. But a result is divided into at most one part for each 1,000
-	// rows.
+	// The client asks for up to 64 parts. But the server makes at most one part, which is one endpoint, for each 1,000
+	// rows: here at most 8.
 	f = h.newFlightClient("max-partitions", "64")
 	info, err = f.Execute(f.ctx, "SELECT SingerId FROM Singers WHERE SingerId > 0")
 	h.ok(err)
@@ -297,8 +297,8 @@ func TestFlightIngest(t *testing.T) {
 	}
 }
 
-// TestFlightIngestModes: the header ingest-mode decides how rows with existing keys are written. The rows of one commit are
-// written together or not at all.
+// TestFlightIngestModes: the header ingest-mode decides how rows with existing keys are written. The rows of one commit
+// are written together or not at all.
 func TestFlightIngestModes(t *testing.T) {
 	h := newHarness(t)
 	extend := ingestOptions(flightsql.TableDefinitionOptionsTableExistsOptionAppend, flightsql.TableDefinitionOptionsTableNotExistOptionFail)

@@ -58,7 +58,7 @@ type scripted struct {
 	session string
 }
 
-// answer returns the code and the text of an error. If err is nil, it returns the text without.
+// answer returns the code and the text of an error. If err is nil, it returns the argument without.
 func answer(err error, without string) string {
 	if err == nil {
 		return without

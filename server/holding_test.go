@@ -100,8 +100,8 @@ func TestUnfinishedRequests(t *testing.T) {
 	}
 }
 
-// TestEmptyFrames: the server closes a connection whose client sends endless frames without content. A client may send
-// some such frames between others.
+// TestEmptyFrames checks that the server closes a connection whose client sends thousands of frames without content one
+// after the other. The server must accept a few hundred such frames before and after a frame with content.
 func TestEmptyFrames(t *testing.T) {
 	h := newHarness(t)
 	h.session(true)

@@ -81,7 +81,8 @@ func TestCommitThatNeverFits(t *testing.T) {
 	ses := h.session(true)
 	_, err := h.data.Commit(h.ctx, singleUse(ses, insertData(6, mib)))
 	h.ok(err)
-	// The change records of this commit have the old values of the six rows.
+	// Six of the seven rows exist already. So the change records of this commit also hold six old values of a megabyte,
+	// and the commit needs more memory than the budget has.
 	_, err = h.data.Commit(h.ctx, singleUse(ses, insertData(7, mib)))
 	h.fails(err, codes.ResourceExhausted)
 	if text := status.Convert(err).Message(); !strings.Contains(text, "needs at least") || len(status.Convert(err).Details()) > 0 {
@@ -224,7 +225,7 @@ func TestTransactionMemory(t *testing.T) {
 	if n < 2 || budget.Usage().Reserved < int64(n)*2_000_000 {
 		t.Errorf("after %d statements %d bytes are taken", n, budget.Usage().Reserved)
 	}
-	// The server runs the statement again. It has not stored the first error as the answer.
+	// The server runs the statement again, because it has not stored the first error as the answer to this request.
 	h.fails(insert(n, n+1), codes.ResourceExhausted)
 	if refused := budget.Usage().Refused[memory.Transaction]; refused != 2 {
 		t.Errorf("%d statements were refused", refused)

@@ -131,8 +131,8 @@ func (h *harness) instanceCalls() map[string]askOf {
 	}
 }
 
-// missing checks that a request about name fails because a resource was not found. The error must name the resource and
-// its kind in the three places where clients look.
+// missing checks that a request about name fails because a resource was not found. The error must name the resource in
+// its text, and the resource and its kind both in the status details and in the trailer.
 func (h *harness) missing(what string, ask askOf, name, kind, text, resource string) {
 	h.Helper()
 	var trailer metadata.MD

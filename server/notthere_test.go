@@ -61,9 +61,9 @@ var notThere = map[string][2]string{
 	"PostgreSQL":                             {"call", `CreateDatabase {"parent": "projects/p/instances/test", "createStatement": "CREATE DATABASE other", "databaseDialect": "POSTGRESQL"}`},
 }
 
-// TestNotThere sends a request for each feature that docs/limits.md lists as missing, and checks that the server answers
-// UNIMPLEMENTED with the feature's name on that page. It also checks that the page lists each feature in notThere and
-// each method of the API that the server does not implement.
+// TestNotThere sends a request for each feature that docs/limits.md lists as missing, and checks that the server
+// answers UNIMPLEMENTED with the feature's name on that page. It also checks that the page lists each feature in
+// notThere and each method of the API that the server does not implement.
 func TestNotThere(t *testing.T) {
 	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, []string{
 		"CREATE TABLE T (K INT64 NOT NULL, S STRING(MAX), V ARRAY<FLOAT32>) PRIMARY KEY (K)", "CREATE ROLE R",
@@ -98,7 +98,7 @@ func TestNotThere(t *testing.T) {
 	}
 }
 
-// namedNotThere returns the names in the list of missing features on that page.
+// namedNotThere returns the names of the features that docs/limits.md lists as missing.
 func namedNotThere(t *testing.T) (names []string) {
 	t.Helper()
 	text, err := os.ReadFile("../docs/limits.md")

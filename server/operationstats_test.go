@@ -54,7 +54,7 @@ func TestOperationStats(t *testing.T) {
 		end+"|SingersByName|SingerId|1|0|2|false")
 }
 
-// TestTableSizes: after the end of an hour, the table of sizes has a size for every table and index.
+// TestTableSizes checks that, after the end of an hour, TABLE_SIZES_STATS_1HOUR has a row for every table and index.
 func TestTableSizes(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(2)

@@ -32,7 +32,8 @@ func newPoller(t *testing.T, rows, shards, limit int) *poller {
 	}
 	var muts []*spanner.Mutation
 	for i := range rows {
-		// Rows whose times are close have shards that are far apart.
+		// Rows that follow each other in time get shards that do not follow each other, so that a poll finds the rows
+		// of a short time in many parts of the index.
 		muts = append(muts, spanner.Insert("Changes", []string{"Id", "Shard", "Ts", "Text"}, []any{i, i * 11 % shards, p.at(i), "text"}))
 	}
 	_, err := x.client.Apply(x.ctx, muts)
@@ -84,13 +85,14 @@ func TestPollStats(t *testing.T) {
 	p.scanned(unhinted, 1, 100)
 }
 
-// TestPollWithoutShardsStats: a poll that names no shards must first find them. For that it reads one row of each
-// shard, and one more row to see that there is no further shard.
+// TestPollWithoutShardsStats checks the number of scanned rows of a poll that names no shards. Such a poll must first
+// find the shards. For that it reads one index row of each shard.
 func TestPollWithoutShardsStats(t *testing.T) {
 	p := newPoller(t, 1000, 37, 100)
 	sql := strings.Replace(pollSQL, " AND `Shard` IN UNNEST(@shard)", "", 1)
 	p.poll(sql, 500, 100)
-	// For each shard that the poll finds it reads two rows: one that finds the shard, and one that is read ahead.
+	// For each shard, the poll may scan two rows in addition to those that it returns: one that finds the shard, and
+	// one that is read ahead. scanned permits one such row for each element of shards, so shards gets each shard twice.
 	p.shards = append(p.shards, p.shards...)
 	p.scanned(sql, 1, 100)
 }

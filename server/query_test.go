@@ -128,8 +128,8 @@ func TestOptimizerOptions(t *testing.T) {
 	}
 }
 
-// TestPinnedStatistics: a database option can name a statistics package, as the DDL of Cloud Spanner's databases does.
-// Queries can then name that package too, and no other.
+// TestPinnedStatistics checks that a database option can name a statistics package that does not exist, because DDL
+// that was copied from Cloud Spanner may name one. Queries can then name the same package, but no other missing one.
 func TestPinnedStatistics(t *testing.T) {
 	h := newHarness(t)
 	_, err := h.databases.UpdateDatabaseDdl(h.ctx, &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase,

@@ -165,8 +165,8 @@ func TestDMLStats(t *testing.T) {
 		"delete|true", "index|true", "insert|true", "update|true")
 }
 
-// TestBatchStats checks that statistics count a batch as one execution of several statements. The text of the batch
-// must contain equal statements that follow each other only once.
+// TestBatchStats checks that statistics count a batch as one execution of several statements. If equal statements
+// follow each other, the text of the batch must contain them only once.
 func TestBatchStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(2)

@@ -218,8 +218,8 @@ func TestRevokedInTransaction(t *testing.T) {
 	h.ok(err)
 }
 
-// TestSnapshotAfterRevoke: after a REVOKE, the role cannot read the data at an earlier timestamp either, even though
-// the plan for that is cached.
+// TestSnapshotAfterRevoke checks that after a REVOKE the role cannot read the data at an earlier timestamp either. The
+// server must refuse even a query whose plan it cached before the REVOKE.
 func TestSnapshotAfterRevoke(t *testing.T) {
 	h := newHarness(t)
 	h.alter("CREATE ROLE r", "GRANT SELECT ON TABLE Singers TO ROLE r")
@@ -455,7 +455,8 @@ func TestRevokedStream(t *testing.T) {
 	}
 }
 
-// TestRoleByClient checks what the official client's own tests expect of Cloud Spanner.
+// TestRoleByClient checks, with the official client, a role that may read two columns of a table, and a role that was
+// dropped. The client's own tests expect the same errors from Cloud Spanner.
 func TestRoleByClient(t *testing.T) {
 	h := newHarness(t)
 	h.insert(h.session(true), list("1", "Marc"))

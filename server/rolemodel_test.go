@@ -424,8 +424,8 @@ func (m *roleModel) checkTables() {
 	}
 }
 
-// checkRoundTrip creates a second database from the output of GetDatabaseDdl, and checks that its own output is the
-// same.
+// checkRoundTrip creates a second database from the DDL that GetDatabaseDdl returns, and checks that the DDL of the
+// second database is the same.
 func (m *roleModel) checkRoundTrip() {
 	printed := m.database().DDL()
 	again, err := m.server.registry.CreateDatabase(m.ctx, testDatabase+"2", printed)

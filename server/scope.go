@@ -40,8 +40,8 @@ type scopeRequest struct {
 	resume   *result.Resumption // from the resume token, or nil
 }
 
-// openScope opens a snapshot, begins a transaction, or finds the transaction that the request names. The caller must close the
-// scope, even after an error.
+// openScope opens a snapshot, begins a transaction, or finds the transaction that the request names. The caller must
+// close the scope, even after an error.
 func (s *service) openScope(ctx context.Context, r scopeRequest) (sc scope, err error) {
 	sc.session = r.session
 	sc.session.begin()
@@ -200,8 +200,9 @@ func (sc *scope) tooEarly(err error, resolve func(*schema.Catalog) error) error 
 	return usererror.AtTimestamp(err, sc.reply.At.Time())
 }
 
-// readError converts err to an error for users. ErrCollected becomes an error that says that the versions to be read
-// were deleted, because the stream waited too long for its client. Other errors stay as they are.
+// readError converts err to an error for users. ErrCollected means that the stream waited so long for its client that
+// the versions to be read next were deleted; readError turns it into an error that says so. Other errors stay as they
+// are.
 func (sc *scope) readError(err error) error {
 	if errors.Is(err, mvcc.ErrCollected) {
 		return usererror.StalenessExceeded(sc.reply.At.Time(), sc.session.db.EarliestVersion())

@@ -35,12 +35,14 @@ type Config struct {
 	NoStatistics bool
 	// Memory is the budget for the memory of requests; nil means that there is no limit.
 	Memory *memory.Budget
-	// Descriptors is the number of files that the process may open for connections; 0 means as many as the listeners can use.
+	// Descriptors is the number of files that the process may open for connections; 0 means as many as the listeners
+	// can use.
 	Descriptors int
 	// Origins lists the origins of web pages that may send requests, such as https://app.example:8443. Requests from other
 	// origins are refused.
 	Origins []string
-	// Hosts lists names of the machine, besides localhost, that clients may use for an HTTP listener on the loopback interface.
+	// Hosts lists names of the machine, besides localhost, that clients may use for an HTTP listener on the loopback
+	// interface.
 	Hosts []string
 	// Checkpoint copies the data directory to a new directory with the path to. It is nil if there is no data
 	// directory.
@@ -74,8 +76,8 @@ const (
 	sweepInterval = time.Minute
 )
 
-// Serve starts the server and returns at once. It fails if it cannot read the sessions or the unfinished operations of an earlier
-// process.
+// Serve starts the server and returns at once. It fails if it cannot read the sessions or the unfinished operations of
+// an earlier process.
 func Serve(registry *database.Registry, grpcListener, httpListener net.Listener, cfg Config) (*Server, error) {
 	if cfg.Random == nil {
 		cfg.Random = rand.Reader
@@ -151,8 +153,8 @@ func (s *Server) sweep(ctx context.Context) {
 	}
 }
 
-// newAccount returns the account that measures the CPU time of requests. It is the registry's account, which also measures
-// background work.
+// newAccount returns the account that measures the CPU time of requests. It is the registry's account, which also
+// measures background work.
 func newAccount(registry *database.Registry, cfg Config) *cpu.Account {
 	if cfg.NoStatistics {
 		return cpu.NoAccount()

@@ -43,8 +43,9 @@ func (h *harness) metric(line string) string {
 	return "none"
 }
 
-// TestOneExecutionOverFourSplits checks that a READ or query of ten keys in four splits counts as one execution, with
-// four calls to other servers. A query of one split counts as no such call.
+// TestOneExecutionOverFourSplits checks that a READ or query of ten keys in four splits counts as one execution.
+// Metrics and statistics also show the calls that Cloud Spanner would make if each split had a server of its own: four
+// here, and none for a query of one split.
 func TestOneExecutionOverFourSplits(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)

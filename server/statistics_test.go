@@ -65,7 +65,7 @@ func cellText(v *structpb.Value) string {
 	return string(text)
 }
 
-// shows checks that a query returns the given rows, in the form of query.
+// shows checks that a query returns the rows in want, which have the form in which the method query returns rows.
 func (h *harness) shows(session, sql string, want ...string) {
 	h.Helper()
 	got := h.query(session, sql)

@@ -40,7 +40,7 @@ func (h *harness) readWide(ses string, token []byte) []*spannerpb.PartialResultS
 }
 
 // TestResumeAnywhere breaks a stream after each of its messages, and continues it with the token of the last message
-// before the break. The values must be those of the whole stream.
+// before the break. The values received before the break and after it must together be those of the unbroken stream.
 func TestResumeAnywhere(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
@@ -75,9 +75,10 @@ func TestResumeAnywhere(t *testing.T) {
 	}
 }
 
-// TestResumeTwice resumes a stream, breaks the resumed stream too, after each of its first messages, and resumes it
-// again. Usually the metadata alone fills the first message, which then has no values. But if the stream continues
-// within a value, the first message must have the next piece of the value, because clients expect it there.
+// TestResumeTwice resumes a stream after each of its messages, breaks the resumed stream after each of its first
+// messages, and resumes it again. The query has so many columns that the metadata alone fills the first message of a
+// stream, and this message has no values. A stream that is resumed within a value is an exception: its first message
+// must contain the next piece of the value, because clients expect the piece there.
 func TestResumeTwice(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

@@ -35,8 +35,8 @@ func (h *harness) timed(what string, header, trailer metadata.MD, headerForm, tr
 	}
 }
 
-// TestTimingOverGRPC: a client that asks for times gets them in header and trailer; with an error it gets only the
-// trailer.
+// TestTimingOverGRPC: a client that asks for server-timing gets it in the header and in the trailer. If the request
+// fails, the client gets it only in the trailer. A client that does not ask gets none.
 func TestTimingOverGRPC(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

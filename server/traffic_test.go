@@ -69,8 +69,9 @@ func (h *harness) countStream(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 // minute moves the clock by a minute, so that the current minute of the statistics ends.
 func (x *traffic) minute() { x.forward(time.Minute) }
 
-// forward moves the clock once all requests have been counted. It must wait, because a client has the last rows of a
-// stream a moment before the server ends the request.
+// forward moves the clock once all requests have been counted. A client has the last rows of a stream a moment before
+// the server ends the request. If forward did not wait for that end, the request could count in the next interval of
+// the statistics.
 func (x *traffic) forward(d time.Duration) {
 	eventually(func() bool { return int64(x.counted("crowfoot_request_seconds")) >= x.asked.Load() })
 	x.clock.forward(d)

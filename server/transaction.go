@@ -185,8 +185,8 @@ func (ts *transactions) options(ses *session, o *spannerpb.TransactionOptions, t
 }
 
 // previous returns the age of the aborted transaction that a new transaction retries, or the zero Age if it retries
-// none. With that age the new transaction counts as older than all transactions that began after the aborted one. It
-// gets a lock that one of them holds.
+// none. With that age the new transaction counts as older than all transactions that began after the aborted one. So it
+// aborts those of them that hold a lock that it needs.
 func (ts *transactions) previous(ses *session, id []byte) txn.Age {
 	var t *transaction
 	if key, ok := readWriteKey(id); ok {

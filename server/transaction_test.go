@@ -369,7 +369,7 @@ func TestEndedTransactionKeepsLittle(t *testing.T) {
 		if kept.Value() != nil {
 			t.Errorf("%s: the answers are kept", name)
 		}
-		// The store has the outcome of a committed transaction.
+		// Only a committed transaction may be forgotten, because the store has its outcome.
 		if after := h.server.data.transactions.get(key); after != remembered && name != "committed" {
 			t.Errorf("%s: it is forgotten", name)
 		}

@@ -31,8 +31,9 @@ type transactions struct {
 // within a second on a busy server; a client that lost a reply sends its request again within that time.
 const rememberedTransactions = 4 << 10
 
-// next returns the id of a new transaction. The number in it is at least the time of the manager's clock, because that
-// time decides how long the transaction's outcome is kept. Numbers never go back.
+// next returns the id of a new transaction. The number in the id also says when the transaction began, and the store
+// keeps the outcome of the transaction for some time after that. So the number is the time of the manager's clock, or
+// the last number plus 1 if that is higher.
 func (ts *transactions) next(txns *txn.Manager) txn.ClientID {
 	for {
 		last := ts.last.Load()
@@ -57,10 +58,11 @@ func (ts *transactions) get(key txn.ClientID) *transaction {
 // recall returns a transaction that is not in memory. There are three cases:
 //
 //   - The transaction was committed, and the store has its outcome.
-//   - The transaction ended without writing, because the server restarted, or so long ago that the server no longer
-//     remembers it. The error lets the client run it again.
-//   - The transaction is older than the outcomes that the store keeps. The error says that the transaction does not
-//     exist, because the client might write twice if it ran it again.
+//   - The transaction ended without writing, and the server does not remember it: the server has restarted, or
+//     thousands of transactions have ended since. The error lets the client run the transaction again.
+//   - The transaction began so long ago that the store may have deleted its outcome. The error says that the
+//     transaction does not exist. It does not let the client run the transaction again, because the transaction may
+//     have written.
 //
 // A partitioned DML transaction continues where it was, as long as the store has the progress of its statement.
 func (ts *transactions) recall(ses *session, id []byte, key txn.ClientID) (*transaction, error) {
@@ -107,8 +109,8 @@ func (ts *transactions) finished(t *transaction) {
 	ts.oldest = (ts.oldest + 1) % rememberedTransactions
 }
 
-// abandonedAfter is how long a transaction may be without requests before it is rolled back. Other transactions can
-// take its locks much sooner.
+// abandonedAfter is how long a transaction may be without requests before it is rolled back. Its locks do not block
+// other transactions for so long: they can take the locks after txn.IdleLimit.
 const abandonedAfter = time.Hour
 
 // sweep rolls back transactions that have had no request for abandonedAfter, and forgets transactions of dropped databases.

@@ -67,8 +67,9 @@ func TestTxnStats(t *testing.T) {
 		end+"|repeatable||Plain.K,Plain.V|")
 	x.shows("SELECT "+txnCounts+" FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE WHERE INTERVAL_END = '"+end+"' ORDER BY TRANSACTION_TAG",
 		"1|1|0|0|0|1|0|0|1", "1|1|0|0|0|1|0|0|1", "1|1|0|0|0|1|0|0|1", "1|1|0|0|0|0|0|1|1")
-	// A row of Singers has 10 bytes plus its letters, and 11 bytes in the index. Singers(1, x) has two bytes less than
-	// Singers(1, abc), and so has its index entry. The index entry replaces one whose key has 10 bytes.
+	// Singers(1, abc) takes 10 bytes, and its index entry 11. Singers(1, x) takes 8 bytes, and its index entry 9. The
+	// transaction mixed also deletes two keys: that of the index entry of abc, which has 10 bytes, and that of
+	// Plain(2), which has 4.
 	x.shows(`SELECT TRANSACTION_TAG, AVG_BYTES, ARRAY(SELECT FORMAT('%s %d %d', o.TABLE_NAME, o.INSERT_OR_UPDATE_COUNT, o.INSERT_OR_UPDATE_BYTES) FROM UNNEST(OPERATIONS_BY_TABLE) o),
 		OPERATIONS_BY_TABLE_JSON_STRING FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE WHERE INTERVAL_END = '`+end+`' ORDER BY 1`,
 		`dml|23|[Plain 2 23]|[{"TABLE_NAME":"Plain","INSERT_OR_UPDATE_COUNT":2,"INSERT_OR_UPDATE_BYTES":23}]`,

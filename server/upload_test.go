@@ -243,7 +243,8 @@ func slowUpload(n int) func(t *testing.T, grpc, http *pipes) error {
 		ended, sent := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(sent)
-			// This uses a framer of its own, because another goroutine writes replies to settings.
+			// WriteData gets a new framer, because another goroutine may use w.framer at the same time, to reply to
+			// settings.
 			if w.headers(1, "Commit") != nil || http2.NewFramer(w.conn, nil).WriteData(1, false, announce(100*mib)) != nil {
 				return
 			}

@@ -17,9 +17,9 @@ const (
 	OpCheck             // a write checks whether rows exist, which does not count as an operation
 )
 
-// Exists is the column that READ_COLUMNS shows for the existence of a row. A write that checks whether rows exist reads
-// this column. A READ of a table shows it in place of the primary key's columns, because the key itself holds their
-// values.
+// Exists is a column that no table has. READ_COLUMNS shows it for an access that only finds out whether a row exists,
+// such as the check of an INSERT. For a READ of a table, READ_COLUMNS shows it in place of the primary key's columns,
+// because the key itself holds their values.
 const Exists = "_exists"
 
 // An Access is one operation on one table or index, as statistics name it. It is made once for each table in a plan,
@@ -124,8 +124,8 @@ func (f *Footprint) Add(a *Access) {
 	f.hash += a.hash
 }
 
-// Columns returns the columns of a table or index, as Table.Column, that the transaction has read or written. A deleted row
-// counts as a write of Exists.
+// Columns returns the columns of a table or index, as Table.Column, that the transaction has read or written. A deleted
+// row counts as a write of Exists.
 func (f *Footprint) Columns(target string, written bool) (list []string) {
 	for _, a := range f.accesses {
 		list = a.appendColumns(list, target, written)

@@ -92,7 +92,8 @@ func (c *Collector) partitionedRows() [][]value.Value {
 	})
 }
 
-// percentComplete returns how many percent of the known partitions are complete. Trivial partitions are not counted:
+// percentComplete returns how many percent of the known partitions are complete. Trivial partitions (completed ones in
+// which no row changed) are not counted:
 // https://cloud.google.com/spanner/docs/introspection/active-partitioned-dmls#table_schema.
 func percentComplete(p live.Progress) float64 {
 	if p.Total == p.Trivial {

@@ -68,8 +68,8 @@ type set struct {
 	operations operations
 }
 
-// New returns the collector of a database. It does not use the store; methods read it when they need it, and only
-// Advance, Run and Close write it.
+// New returns the collector of a database. New does not use the store. The Collector's methods read the store when they
+// need it, and only Advance, Run and Close write it.
 func New(cfg Config) *Collector {
 	c := &Collector{cfg: cfg, opened: cfg.Clock(), shards: make([]shard, stripe.Count)}
 	c.past.Store(minuteOf(c.opened) - 1)

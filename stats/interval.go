@@ -136,8 +136,8 @@ func (c *Collector) forgetUnstored(first int64) {
 	c.aside = slices.DeleteFunc(c.aside, func(s *set) bool { return s.minute < first })
 }
 
-// closeMinutes merges the sets of each minute and stores the results. The same batch deletes the copy of the current
-// minute that flush stored last.
+// closeMinutes merges the sets of each minute and stores the results. The same batch deletes the copy of a minute that
+// flush stored last. Otherwise a restart would load that copy and count the minute twice.
 func (c *Collector) closeMinutes(sets []*set) error {
 	if len(sets) == 0 {
 		return nil

@@ -50,7 +50,8 @@ func (s *sampler) begin() {
 }
 
 // Profile records the profile of an execution. For each interval, only the profiles of the slowest executions are
-// stored. Profile ignores one that is longer than maxProfile, because a part of a plan would be useless.
+// stored. Profile ignores a profile that is longer than maxProfile. It does not cut such a profile, because a part of a
+// plan would be useless.
 func (c *Collector) Profile(p *Profile) {
 	if len(p.JSON) > maxProfile {
 		return

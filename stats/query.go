@@ -59,8 +59,8 @@ type Query struct {
 	Accesses []*Access
 }
 
-// Indexes of tally.sums in the statistics of queries. A sum that is shown as an average has only successful executions;
-// the sums named failed have only failed ones.
+// Indexes of tally.sums in the statistics of queries. A sum that is shown as an average adds up only successful
+// executions; the sums with Failed in their names add up only failed ones.
 const (
 	queryCount = iota
 	queryFailed

@@ -115,9 +115,9 @@ func (c *Collector) sampleSizes(now time.Time) error {
 	return batch.Commit()
 }
 
-// warmSplit is the score from which a split counts as warm: for ten minutes and an hour, SPLIT_STATS shows the splits
-// that were warm in one of the minutes. splitMinutes is the retention of the one-minute intervals of splits, which is
-// longer than that of other families:
+// warmSplit is the score from which on a split counts as warm. The SPLIT_STATS tables for intervals of ten minutes and
+// of an hour show only the splits that were warm in at least one minute of the interval. splitMinutes is the retention
+// of the one-minute intervals of splits, which is longer than that of other families:
 // https://cloud.google.com/spanner/docs/introspection/hot-split-statistics#view-event-aggregation.
 const (
 	warmSplit    = 50

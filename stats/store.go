@@ -92,7 +92,8 @@ func (c *Collector) newest(resolution, family int) (time.Time, error) {
 	return endOfKey(it.Key()), it.Error()
 }
 
-// prune deletes intervals whose retention has passed. The longer intervals that contain them were computed long before.
+// prune deletes intervals whose retention has passed. The longer intervals that contain them lose nothing, because they
+// were computed long before.
 //
 // It deletes the existing keys one by one, not key ranges. Pebble sorts the range deletions of its memtable when it
 // opens an iterator after a new one was added. With a range for each interval of each of a thousand databases, this

@@ -141,8 +141,8 @@ func newColumns(n int, column func(int) plainColumn) (list []*schema.Column) {
 	return list
 }
 
-// intervalRows returns the rows of the intervals that have ended: the newest interval first, and within it the heaviest row
-// first.
+// intervalRows returns the rows of the intervals that have ended: the newest interval first, and within it the heaviest
+// row first.
 func (c *Collector) intervalRows(t *intervalTable, resolution int) ([][]value.Value, error) {
 	if err := c.Advance(); err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ func TextOf(sql string) Text { return Text{SQL: sql, Fingerprint: fingerprint(sq
 
 // BatchText returns the text of a batch of DML. It joins the statements; where equal statements follow each other, it
 // has the statement once, as https://cloud.google.com/spanner/docs/introspection/query-statistics#table_schema says.
-// BatchText may overwrite statements.
+// BatchText may overwrite the elements of the slice statements.
 func BatchText(statements []string) Text {
 	return TextOf(strings.Join(slices.Compact(statements), ";"))
 }

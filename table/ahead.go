@@ -52,9 +52,9 @@ func (r *Rows) Expect(key []byte) {
 	a.points = append(a.points, aheadRow{key: slot{from, len(a.keys)}})
 }
 
-// ReadAhead reads the rows at the announced keys with one call of view.GetEach. since is a hint: most of the rows
-// should have been written at or after since; 0 means that nothing is known. kept is the memory in bytes that the keys
-// and the rows take.
+// ReadAhead reads the rows at the announced keys with one call of view.GetEach. The parameter since is a hint: the read
+// is faster if most of the rows were written at or after that timestamp; 0 means that nothing is known. kept is the
+// memory in bytes that the keys and the rows take.
 func (r *Rows) ReadAhead(view BatchView, since mvcc.Timestamp) (kept int, err error) {
 	a := r.ahead
 	if a == nil {

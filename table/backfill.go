@@ -10,8 +10,8 @@ import (
 
 // FillColumns computes and stores new columns of t in the rows of a chunk, and in rows that were inserted into the
 // chunk's range after the chunk was found. A generated column gets the value of its expression. Another column gets its
-// default if the row has no value. FillColumns locks the rows exclusively. If its writes exceed ChunkWriteBytes, it
-// returns an error (usererror.IsTooLarge), unless the chunk has one row only.
+// default if the row has no value in that column. FillColumns locks the rows exclusively. If its writes exceed
+// ChunkWriteBytes, it returns an error (usererror.IsTooLarge), unless the chunk has one row only.
 func FillColumns(ctx context.Context, w Writer, tables *Descriptors, t *schema.Table, columns []*schema.Column, now time.Time, chunk Chunk) error {
 	c := newFiller(w, tables, now, &chunk)
 	g, err := c.target(t)

@@ -54,7 +54,7 @@ type deletion struct {
 }
 
 // NewChanges returns the Changes of one DML statement. tables has the tables of one schema version. now is the current
-// time: a value for a column with allow_commit_timestamp must not be later.
+// time: a value for a column with allow_commit_timestamp must not be later than now.
 func NewChanges(w Writer, tables *Descriptors, now time.Time) *Changes {
 	room := make([]byte, keyRoom+valueRoom)
 	return &Changes{

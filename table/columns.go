@@ -23,8 +23,8 @@ func (r *Rows) Fill(columns []value.Column, size int) (rows int, err error) {
 }
 
 // FillBatch is Fill with a limit on the rows: it appends no more rows than the parameter most, and about size stored
-// bytes. It stops after a large row, while that row is still charged to the request's memory. It returns the number of
-// appended rows even if there is an error. Rows.DataSize does not count these rows.
+// bytes. It also stops after a large row (IsLarge), because the next call of Next ends the charge for that row's
+// memory. It returns the number of appended rows even if there is an error. Rows.DataSize does not count these rows.
 func (r *Rows) FillBatch(columns []value.Column, most, size int) (rows int, err error) {
 	for rows < most && size > 0 {
 		ok, err := r.Next()

@@ -164,8 +164,9 @@ func sameValues(columns []*schema.Column, a, b []value.Value) bool {
 	return true
 }
 
-// releaseReference handles the rows that refer to values that a row no longer has. ON DELETE CASCADE deletes the
-// referring rows. Otherwise another row must have the values when Finish checks them.
+// releaseReference handles the rows that refer to values that a row no longer has. If the row was deleted and the
+// foreign key is ON DELETE CASCADE, releaseReference deletes the referring rows. Otherwise, if there are referring
+// rows, Finish checks that another row then has the values or that no row refers to them any more.
 func (c *Changes) releaseReference(ctx context.Context, r reference) error {
 	l, span := r.referencing()
 	if r.gone && r.fk.Cascade {

@@ -35,9 +35,10 @@ const (
 	checkWhole                  // all checks of checkValue
 )
 
-// isPlain reports whether the rows of a mutation can be encoded column by column, without other rows. This is so if no
-// column is generated or has a default or a CHECK, and if the table has no parent, index entries, foreign keys or
-// change streams.
+// isPlain reports whether the rows of a mutation can be encoded column by column, without other rows. This is so if
+// three conditions hold. The mutation is an Insert, or it need not read the existing row (blind). It gives a value for
+// each key column and for each column with a default. The table has no parent, indexes, foreign keys, change streams or
+// CHECKs, and no columns that a write computes (generated columns that are stored or in the key, ON UPDATE).
 func (b *rowBuilder) isPlain() bool {
 	d := b.descriptor
 	if !b.blind && b.op != Insert || len(d.indexes)+len(d.foreign)+len(d.watches)+len(b.generated)+len(b.refreshed)+len(b.table.Checks) > 0 || d.parent != nil {

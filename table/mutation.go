@@ -42,8 +42,8 @@ type Mutation struct {
 
 // Apply applies the mutations of one commit in order. After the last one, it checks the constraints that need not hold
 // in between. All tables belong to one schema version. now is the current time: a value for a column with
-// allow_commit_timestamp must not be later. The method Count of the returned Changes gives the mutation count for
-// commit_stats.
+// allow_commit_timestamp must not be later than now. The method Count of the returned Changes gives the mutation count
+// for commit_stats.
 func Apply(ctx context.Context, w Writer, tables *Descriptors, muts []Mutation, now time.Time) (*Changes, error) {
 	c := NewChanges(w, tables, now)
 	c.dml, c.actions = false, newActions(muts)

@@ -19,9 +19,9 @@ type Projection struct {
 	sources []source          // one for each column in Columns
 	fields  []schema.ColumnID // the IDs of the columns that are stored in a row's value, ascending
 	virtual []virtual         // the virtual columns to compute; each comes after those that it reads
-	// pending lists the columns that can hold a pending commit timestamp, with their sources. A read of a row fails
-	// while such a timestamp is pending. For a table they are columns that the read asks for; for an index they are
-	// all columns that the index holds.
+	// pending lists the columns that can hold a pending commit timestamp, with their sources. A read without
+	// AllowPending fails at a row in which such a timestamp is pending. For a table the list has only columns that the
+	// read asks for; for an index it has all such columns that the index holds.
 	pending []pendingSource
 }
 

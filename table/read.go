@@ -17,9 +17,9 @@ type Read struct {
 	Spans   []Span // sorted and disjoint, as Layout.Spans returns them
 	Limit   int64  // the largest number of rows; 0 is no limit
 	Reverse bool
-	// Deleted permits a read of ranges to return deleted rows, too, as long as the store still has their keys. Then a
-	// caller that searches for the next value of a key does not have to wait while the read passes many deleted rows.
-	// The Projection must have key columns only, and Reverse must be false.
+	// Deleted permits a read of ranges to return deleted rows, too, as long as the store still has their keys. A caller
+	// that searches for the next value of a key part sets Deleted: otherwise the caller would have to wait while the
+	// read passes many deleted rows. The Projection must have key columns only, and Reverse must be false.
 	Deleted bool
 	// Partial says that the caller may stop before the end of the spans, even without a Limit. It affects what is
 	// locked (see ScanOptions).
@@ -35,7 +35,8 @@ type Read struct {
 
 // A stored row of more than LargeRow bytes is charged with largeRowFactor times its size, from when it is found until
 // the next row is found. One half is for the storage engine, which keeps the block with the row in memory outside of
-// Go's heap. The other half is for the copy that Get or Values makes. maxWaiting is explained at hold.
+// Go's heap. The other half is for the copy that Get or Values makes. A charge of at most maxWaiting bytes may wait for
+// free memory; a larger one fails at once (see hold).
 const (
 	LargeRow       = 64 << 10
 	largeRowFactor = 2
@@ -308,8 +309,8 @@ func (r *Rows) Values(dst []value.Value) []value.Value {
 	return dst
 }
 
-// Key returns the stored key of the current row. It is valid until the next move. The function After takes such a key.
-// If the read is of a table, Changes.Get takes it, too.
+// Key returns the stored key of the current row. It is valid until the next move. A caller can pass it to the function
+// After, to continue a read after this row, and to Changes.Get if the read is of a table.
 func (r *Rows) Key() []byte { return r.row.key }
 
 // Version returns the timestamp of the commit that wrote the current row. It is 0 if unknown, as for a row that Get

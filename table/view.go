@@ -61,9 +61,9 @@ type BatchView interface {
 	// Timestamp returns the timestamp of the snapshot.
 	Timestamp() mvcc.Timestamp
 	// GetEach reads keys in order. For each key it calls found with the value, or with ok false if there is none; the
-	// value is valid until found returns. If found returns false, GetEach stops, and the caller must read this key
-	// with Get. Keys in descending order cost the least. since is a hint: GetEach is faster if most of the values were
-	// written at or after since; 0 means that nothing is known.
+	// value is valid until found returns. If found returns false, GetEach stops; the caller then reads this key and
+	// those after it with Get, if it needs them. Keys in descending order cost the least. since is a hint: GetEach is
+	// faster if most of the values were written at or after since; 0 means that nothing is known.
 	GetEach(ctx context.Context, keys [][]byte, since mvcc.Timestamp, found func(i int, val []byte, ok bool) bool) error
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// besideCommits is the number of transactions of each subtest. Other requests of each transaction read while it
-// commits.
+// besideCommits is the number of transactions of each subtest. While one request commits such a transaction, other
+// requests of the transaction read.
 const besideCommits = 300
 
 // TestReadBesideCommit checks the reads that other requests of a transaction make while the transaction commits. Each
@@ -116,7 +116,8 @@ func valueAt(t *testing.T, m *Manager, at mvcc.Timestamp) string {
 
 func getA(r *Request) (string, error) {
 	ctx := context.Background()
-	// First read the transaction's own write, because the commit fills its timestamp into the value of that write.
+	// First read the transaction's own write of key b. The commit fills its timestamp into a copy of that value: if it
+	// changed the value itself, the race detector would report this read.
 	if _, _, err := r.Get(ctx, key("b"), table.LockShared); err != nil {
 		return "", err
 	}

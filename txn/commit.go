@@ -118,9 +118,9 @@ func (t *Tx) ready(ctx context.Context, apply func(table.Writer) error, opts Com
 	if err := t.noReturn(ctx); err != nil {
 		return 0, err
 	}
-	// With a snapshot, all reads are valid at its timestamp. Without a snapshot they are valid now, because their
-	// locks are still held. They may be invalid at ts: a request that began before the commit may have read a newer
-	// commit.
+	// If the transaction has a snapshot, all its reads are valid at the timestamp of the snapshot. Otherwise its reads
+	// are valid now, because their locks are still held, so ready returns the newest visible timestamp. The reads may
+	// be invalid at ts: after ts was chosen, a request that began before Commit may still have read a commit above ts.
 	if t.snapshots {
 		return cmp.Or(t.snapshotAt(), ts), nil
 	}
@@ -240,9 +240,9 @@ func (t *Tx) appendRecords(b kv.Batch, f *pendingCommit) (changestream.Touched, 
 	return t.changes.Append(b, t.m.streams, f.ts, &tx)
 }
 
-// longCommit is the size in bytes of a batch that takes long to write. The time to write such a batch counts as CPU
-// time of the goroutine, although it includes the wait for the sync. A shorter batch takes only microseconds of CPU
-// time, so its goroutine counts as waiting and other goroutines may use its thread.
+// longCommit is the size in bytes from which on a batch takes so much CPU time to write that this time is measured: the
+// request's meter then runs during the commit, the wait for the sync included. A shorter batch takes only microseconds
+// of CPU time. So its commit counts as a wait (cpu.Waiting): the meter pauses, and other goroutines may use the thread.
 const longCommit = 64 << 10
 
 // fill adds the transaction's writes to batch b, and their keys to where, which recentCommits will store. It replaces

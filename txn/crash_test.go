@@ -33,8 +33,8 @@ import (
 //     above all of these, and above all timestamps in the store, whatever the clock shows.
 //
 // A seed fixes the actions of the clients, and the operations of the file system at which the machine crashes. With one
-// client, these come in the same order each time. The exception is the oracle, which raises its bound on disk in the
-// background.
+// client, the operations of the file system come in the same order each time, except for those by which the oracle
+// raises its bound of timestamps on disk in the background.
 func TestCrash(t *testing.T) {
 	seeds, points := uint64(32), atomic.Int64{}
 	if testing.Short() {

@@ -196,8 +196,8 @@ func (c *cursor) Version() mvcc.Timestamp { return 0 }
 // Err implements table.Cursor.
 func (c *cursor) Err() error { return c.err }
 
-// Close implements table.Cursor. If the scan is closed before its end, Commit validates only the keys that Next has
-// returned.
+// Close implements table.Cursor. If the scan is closed after Next has returned a key and before its end, Commit
+// validates the range only up to the last key that Next has returned.
 func (c *cursor) Close() error {
 	defer c.t.Leave()
 	if c.base == nil {

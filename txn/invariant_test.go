@@ -265,7 +265,8 @@ func testPendingKeysAreLocked(t *testing.T) {
 		if after := scan(); after != before {
 			t.Errorf("phantom: %q, then %q", before, after)
 		}
-		// Rows that are already stored in the range can still be read.
+		// A pending write locks only keys above all visible timestamps. So the transaction other can still read the row
+		// that was inserted before. It is older than waiter, so a conflict would abort waiter.
 		existing := append([]byte(nil), row...)
 		table.Pending{Offset: 1, Desc: desc}.Fill(existing, old)
 		other := m.Begin(Options{})

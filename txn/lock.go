@@ -46,7 +46,8 @@ type lockTable struct {
 	ranges rangeTree
 	// waiting lists the requests not yet granted, oldest transaction first.
 	waiting []*request
-	// counts.Locks counts every request in the table, granted or waiting; counts.Waiting is not used. See Manager.Metrics.
+	// counts.Locks counts every request in the table, granted or waiting; counts.Waiting is not used. See
+	// Manager.Metrics.
 	counts Metrics
 }
 

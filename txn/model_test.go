@@ -371,8 +371,9 @@ func (m *model) putRun(x *modelTx) error {
 	return nil
 }
 
-// wounded checks that a transaction that was aborted without a conflict holds locks, or has a snapshot older than the
-// stored versions.
+// wounded checks a transaction that was aborted although no commit conflicts with it. That is allowed in two cases: the
+// transaction may hold locks, which an older transaction then takes from it, or its snapshot is older than the stored
+// versions.
 func (m *model) wounded(x *modelTx, err error) {
 	expired := x.tx.snapshots && x.tx.readAt != 0 && x.tx.readAt < m.m.versions.Horizon()
 	if !x.tx.locksNow && !x.tried && !expired {

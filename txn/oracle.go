@@ -149,17 +149,19 @@ var errClosed = errors.New("store is closing")
 // timestamp there.
 func (o *Oracle) Visible() mvcc.Timestamp { return mvcc.Timestamp(o.visible.Load()) }
 
-// Now returns the clock's time, or the watermark if the watermark is ahead. The staleness of a read is subtracted
-// from Now.
+// Now returns the clock's time, or the watermark if the watermark is ahead of the clock. A read with a staleness reads
+// at Now minus the staleness.
 func (o *Oracle) Now() mvcc.Timestamp { return max(mvcc.TimestampOf(o.clock()), o.Visible()) }
 
-// Strong returns a timestamp at or above every commit that was acknowledged before the call. The result is ahead of
-// the clock only if commits are ahead, because the clock has gone back or the server has started after a crash.
+// Strong returns a timestamp at or above that of every commit that was acknowledged before the call. Normally it is the
+// clock's time or an earlier one. It is later than the clock's time only if the watermark is: after the clock has gone
+// back, or after a crash, when the server starts above all timestamps that it may have given out before.
 func (o *Oracle) Strong(ctx context.Context) (mvcc.Timestamp, error) {
 	now := mvcc.TimestampOf(o.clock())
 	visible := o.Visible()
 	if visible < now {
-		// Move visible towards now without waiting: it stays below the commits in flight and does not pass the durable bound.
+		// Move visible towards now without waiting: it stays below the commits in flight and does not pass the durable
+		// bound.
 		o.mu.Lock()
 		if o.failed == nil {
 			at := min(now, mvcc.Timestamp(o.durable.Load()))
@@ -179,8 +181,8 @@ func (o *Oracle) Strong(ctx context.Context) (mvcc.Timestamp, error) {
 	if age < freshness || (age < staleAfter && o.inFlight.Load() > 0) {
 		return visible, nil
 	}
-	// On a full disk the bound cannot be moved, so the result stays older. The read misses no commit, because a full
-	// disk takes no commits either.
+	// On a full disk the bound cannot be moved, so CloseAt fails, and the result is older than freshness allows. The
+	// read still misses no commit, because a full disk takes no commits either.
 	if err := o.CloseAt(ctx, now); err != nil && !errors.Is(err, kv.ErrRefused) {
 		return 0, err
 	}
@@ -279,7 +281,8 @@ func (o *Oracle) awaitCommits(ctx context.Context, at mvcc.Timestamp) error {
 	}
 }
 
-// waiter returns a channel that is closed when the commit is no longer pending or the store fails. The caller holds the oracle's mu.
+// waiter returns a channel that is closed when the commit is no longer pending or the store fails. The caller holds the
+// oracle's mu.
 func (f *pendingCommit) waiter() chan struct{} {
 	if f.wake == nil {
 		f.wake = make(chan struct{})
@@ -350,8 +353,8 @@ func (o *Oracle) commitAt(fn func(ts mvcc.Timestamp, commit func(kv.Batch) error
 // errCut takes the place of a commit's result if the commit panicked and returned none.
 var errCut = errors.New("the commit was cut short")
 
-// Begin implements changestream.Oracle. The caller may hold mutexes when it calls Begin. When the caller finishes the
-// commit, it must not hold a mutex that other commits wait for.
+// Begin implements changestream.Oracle. The caller may hold mutexes when it calls Begin. To finish the commit is to
+// wait for earlier commits, so the caller must then hold no mutex that these wait for.
 func (o *Oracle) Begin(b kv.Batch) (mvcc.Timestamp, changestream.PendingCommit, error) {
 	f, err := o.begin()
 	if err != nil {

@@ -33,9 +33,9 @@ type Outcome struct {
 //	key    space 0 (4 bytes) | txn/outcome/ | period (4) | start (4) | number (8) | 00
 //	value  timestamp (8 bytes) | isolation (1) | mutations, uvarint
 //
-// The period is the period of 10 minutes in which the commit timestamp lies, or the transaction's begin if the clock
-// has gone back since. One range deletion deletes all records of a period. A look-up, which is rare, tries every
-// period since OutcomeLife ago.
+// The period is the period of 10 minutes in which the commit timestamp lies. If the clock has gone back since the
+// transaction began, it is the period of the transaction's begin. One range deletion deletes all records of a period. A
+// look-up, which is rare, tries every period since OutcomeLife ago.
 const (
 	outcomeName   = "txn/outcome/"
 	outcomePeriod = mvcc.Timestamp(10 * time.Minute / time.Microsecond)

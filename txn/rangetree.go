@@ -124,7 +124,7 @@ func (n *rangeNode) remove(r *request) (rest *rangeNode, found bool) {
 	if n.r == r {
 		return join(n.left, n.right), true
 	}
-	// A request with r's start may be in either subtree of n.
+	// If r and n.r have the same start, r may be in either subtree of n, so remove searches both.
 	if n.r.start >= r.start {
 		if n.left, found = n.left.remove(r); found {
 			n.update()

@@ -14,8 +14,8 @@ type recentCommits struct {
 	newest *[keptCommits]written // the keys of commit n are at index n % keptCommits; nil before the first commit
 }
 
-// keptCommits is the number of newest commits whose keys are stored. A scan during which more commits came reads its
-// range again.
+// keptCommits is the number of newest commits whose keys are stored. If more than keptCommits commits came between the
+// read and the lock of a scan, the scan reads its range again.
 const keptCommits = 64
 
 // add counts a commit and stores w, the keys that it wrote.

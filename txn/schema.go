@@ -25,15 +25,15 @@ type schemaGate struct {
 // ChangeSchema makes next the newest catalog. It runs fn while nothing else writes in the database: it waits for the
 // commits that are past their point of no return, and later commits and calls of DependOn wait for the end of fn. fn
 // writes at ts, in one batch that it commits by calling commit. The batch becomes visible when fn returns. If fn
-// returns an error, it has committed nothing, or its commit has failed. Then the catalog stays as it is. If the
-// commit failed and it is unknown whether the store kept the batch, nothing commits any more, as after a failed
-// commit of a transaction.
+// returns an error, it has committed nothing, or its commit has failed. Then the catalog stays as it is. If the commit
+// failed and it is unknown whether the store kept the batch, nothing commits any more, as after a failed commit of a
+// transaction.
 //
 // Afterwards ChangeSchema aborts the transactions whose dependencies (see DependOn) do not hold in next. All other
 // transactions go on, and use next from their next statement on.
 //
-// While fn runs, no commit of the whole store becomes visible. So long work, such as back-filling, must be done in
-// transactions before ChangeSchema.
+// While fn runs, no later commit of the whole store becomes visible, because commits become visible in the order of
+// their timestamps. So long work, such as back-filling, must be done in transactions before ChangeSchema.
 func (m *Manager) ChangeSchema(ctx context.Context, next *schema.Catalog, fn func(ts mvcc.Timestamp, commit func(kv.Batch) error) error) error {
 	select {
 	case m.schema.sem <- struct{}{}:
@@ -132,10 +132,10 @@ func awaitClosed(ctx context.Context, c chan struct{}) error {
 	}
 }
 
-// DependOn makes the transaction depend on d, the schema objects that the caller has looked up in the catalog c. c was
-// the newest catalog shortly before. DependOn must be called before the transaction reads or writes these objects. A
-// schema change aborts the transaction if d does not hold in the new catalog. If a transaction has never called
-// DependOn, no schema change aborts it.
+// DependOn makes the transaction depend on d, the schema objects that the caller has looked up in the catalog c. c is
+// the newest catalog, or was the newest one shortly before. DependOn must be called before the transaction reads or
+// writes these objects. A schema change aborts the transaction if d does not hold in the new catalog. If a transaction
+// has never called DependOn, no schema change aborts it.
 func (t *Tx) DependOn(ctx context.Context, d *schema.Dependencies, c *schema.Catalog) error {
 	m := t.m
 	if err := m.lockGate(ctx); err != nil {

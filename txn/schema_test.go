@@ -266,7 +266,8 @@ func TestDependOn(t *testing.T) {
 	}
 }
 
-// TestDependOnOlderCatalog: the dependencies of a statement that was prepared with an older catalog must hold in the newest one, too.
+// TestDependOnOlderCatalog: the dependencies of a statement that was prepared with an older catalog must hold in the
+// newest one, too.
 func TestDependOnOlderCatalog(t *testing.T) {
 	m, _ := manual(t)
 	ctx := context.Background()

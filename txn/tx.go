@@ -106,8 +106,8 @@ type Tx struct {
 	lateTag  atomic.Pointer[string]
 	state    atomic.Int32 // changed under the lock table's mu
 
-	// The lock table's mu guards the fields up to err. err is written before state, so a reader of state can read
-	// err.
+	// The lock table's mu guards the fields up to err. err may also be read without it, once state says that the
+	// transaction has ended: finish writes err before state.
 	held         []*request
 	dependencies []*schema.Dependencies
 	room         [4]*schema.Dependencies // the first backing array of dependencies, which saves an allocation
@@ -242,8 +242,9 @@ func (t *Tx) Err() error {
 // check returns an error unless the transaction is active. It takes no mutex, so it may miss a change of state that
 // happens at the same time.
 //
-// A read calls check after it has read. If the transaction is still active then, the result is valid: either its
-// locks were held before the commit got its timestamp, or the commit will validate the read.
+// A read calls check after it has read. If the transaction is still active then, the result is valid: either the
+// transaction has locked what it read and keeps the locks until its commit has a timestamp, or its commit will validate
+// the read.
 func (t *Tx) check() error {
 	switch t.state.Load() {
 	case active:

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Errors about interleaving. child has the form "Table T" or "Index I".
+// Errors about interleaving. In these functions, the parameter child is the interleaved object: "Table T" or "Index I".
 
 // ParentKeyMissing returns the error for a child whose key lacks a column of its parent's key.
 func ParentKeyMissing(child, column string) *Error {

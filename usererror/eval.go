@@ -127,8 +127,9 @@ func DateRange() *Error {
 	return newError(codes.OutOfRange, "Date is out of range: it must be from 0001-01-01 to 9999-12-31")
 }
 
-// PutOff makes an error again from its code and message. The error occurred in a branch of IF or CASE while an
-// aggregate was computed. It was postponed, because the query fails with this error only if it takes that branch.
+// PutOff returns an error with the code and message of an earlier error, which occurred in a branch of IF or CASE while
+// an aggregate was computed. The server stored that error instead of returning it, because a query may fail with it
+// only if the query takes the branch. PutOff is called when the query takes the branch.
 func PutOff(code codes.Code, message string) *Error {
 	return newError(code, "%s", message)
 }
@@ -138,9 +139,9 @@ func AggregateOverflow(typ string) *Error {
 	return newError(codes.OutOfRange, "%s overflow", typ)
 }
 
-// QueryMemory returns the error for a statement whose rows take more than limit bytes of memory. Its code is not
-// RESOURCE_EXHAUSTED, because official clients repeat a unary call that fails with that code until a time limit. The
-// statement would fail each time.
+// QueryMemory returns the error for a statement whose rows take more than limit bytes of memory. Its code is
+// OUT_OF_RANGE and not RESOURCE_EXHAUSTED: official clients repeat a unary call that fails with RESOURCE_EXHAUSTED
+// until a time limit, and this statement would fail each time.
 func QueryMemory(limit int64) *Error {
 	return newError(codes.OutOfRange, "The query needs more memory than the %d bytes that one query may take. Filter, group or limit its rows earlier.", limit)
 }

@@ -40,7 +40,7 @@ func TestLayers(t *testing.T) {
 			t.Errorf("%T: %v, %+v", c.err, ok, e)
 		}
 	}
-	// If an error for users wraps a typed error, users see the error for users.
+	// If err contains both an error for users and a typed error, As returns the error for users.
 	err := fmt.Errorf("%w: %w", DataDamaged("a columnar copy"), &kv.DamagedError{File: "000012.sst"})
 	if e, ok := As(err); !ok || !strings.Contains(e.Message, "a columnar copy") {
 		t.Errorf("%v, %+v", ok, e)

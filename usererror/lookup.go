@@ -26,8 +26,9 @@ func ColumnNotFound(table, column string) *Error {
 	return newError(codes.NotFound, "Column not found in table %s: %s", table, shorten(column))
 }
 
-// AtTimestamp adds the read timestamp to the text of err. The error err says that a name does not exist; the reason is
-// that the schema of that time does not have the name. The code of err stays the same.
+// AtTimestamp adds the timestamp of a read to the text of err, which says that a name does not exist. The text then
+// tells the user that the name is missing in the schema of that timestamp; the current schema may have it. The code of
+// err stays the same.
 func AtTimestamp(err error, at time.Time) error {
 	var e *Error
 	if !errors.As(err, &e) {

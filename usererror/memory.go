@@ -10,11 +10,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 )
 
-// Errors about memory that requests share. Official clients repeat a request that failed with RESOURCE_EXHAUSTED if the
-// error contains a google.rpc.RetryInfo, which says when to repeat it (https://pkg.go.dev/cloud.google.com/go/spanner:
-// its retryer). So an error here contains a RetryInfo only if other requests have taken the memory and will free it.
-// Clients repeat a Commit, and the other methods that answer with one message, even without a RetryInfo. The Go client
-// does so for up to an hour if the application sets no deadline (the retry settings of its generated part).
+// Errors about memory that requests share. Official clients repeat any request that failed with RESOURCE_EXHAUSTED if
+// the error contains a google.rpc.RetryInfo, which says when to repeat it
+// (https://pkg.go.dev/cloud.google.com/go/spanner: its retryer). So an error here contains a RetryInfo only if other
+// requests have taken the memory and will free it. Commit, and the other methods that answer with one message, are
+// repeated even without a RetryInfo. The Go client repeats them for up to an hour if the application sets no deadline
+// (the retry settings of its generated part).
 
 // memoryRetryAfter is how long a client should wait before it repeats a request that got no memory. Most other requests
 // have ended by then.

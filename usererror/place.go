@@ -38,8 +38,8 @@ func (e *Error) In(text string, pos int) *Error {
 	return &placed
 }
 
-// Text returns the text for the client: the message and the excerpt. Error returns only the message, so that no log
-// quotes statements.
+// Text returns the text for the client: the message and the excerpt. The method Error, which logs use, returns only the
+// message. So no log shows a line of a user's statement as an excerpt.
 func (e *Error) Text() string {
 	if e.Place == nil || e.Place.Excerpt == "" {
 		return e.Message
@@ -47,14 +47,14 @@ func (e *Error) Text() string {
 	return e.Message + "\n" + e.Place.Excerpt
 }
 
-// LineAndColumn returns the position just behind the text in the parameter before. Both the line and the column count
-// from 1.
+// LineAndColumn returns the position of the character that follows a text. The parameter before is that text. Both the
+// line and the column count from 1.
 func LineAndColumn(before string) (line, column int) {
 	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
 }
 
-// Offset converts a position as GoogleSQL gives it, line and column from 1, to an offset in text. A line ends in \n,
-// \r\n or \r. A tab ends at the next column that is a multiple of eight.
+// Offset converts a position in the form that GoogleSQL gives, with line and column counted from 1, to an offset in
+// text. A line ends in \n, \r\n or \r. The character after a tab is in column 9, 17, 25 and so on.
 func Offset(text string, line, column int) int {
 	pos := 0
 	for ; line > 1; line-- {
@@ -137,8 +137,9 @@ func excerpt(text string, pos int) string {
 	return string(shown) + "\n" + strings.Repeat(" ", at-begin+len(cut)) + "^"
 }
 
-// wordNear returns the index in line at which the excerpt of a long line begins. The excerpt begins at the start of a
-// word if index at is then in the middle third of the excerpt. Otherwise at is in the middle.
+// wordNear returns the index in line at which the excerpt of a long line begins. The parameter at is the index of the
+// error. wordNear returns the first start of a word for which the error lies in the middle third of the excerpt. If
+// there is none, the error lies in the middle of the excerpt.
 func wordNear(line []rune, at int) int {
 	for i := at - 2*third; i < at-third; i++ {
 		if i > 0 && inWord(line[i]) && !inWord(line[i-1]) {

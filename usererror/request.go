@@ -6,7 +6,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Errors about the form of a request. They are found before the request's names are looked up.
+// Errors about the form of a request. The server finds these errors before it looks up the objects that the request
+// names.
 
 // Internal returns the error for a bug of the server. Its text gives no details, because those are in the log.
 func Internal() *Error {
@@ -55,8 +56,8 @@ func NoRoute(verb, path string) *Error {
 	return newError(codes.NotFound, "No method is bound to %s %s.", verb, shorten(path))
 }
 
-// ForeignHost returns the error for a request to a listener of the loopback interface whose host name does not belong
-// to the machine.
+// ForeignHost returns the error for a request that reaches a listener on the loopback interface but whose header Host
+// is not a name of this machine. A web page of another site can make a browser send such a request (DNS rebinding).
 func ForeignHost(host string) *Error {
 	return newError(codes.PermissionDenied, "Host %s is not a name of this server. If it is meant to be, start the server with --http-host.", shorten(host))
 }

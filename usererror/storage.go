@@ -37,7 +37,7 @@ func ofStorage(err error) *Error {
 
 // DataDamaged reports that the request needs data in a damaged file. Its code, DATA_LOSS, is the canonical one for
 // "unrecoverable data loss or corruption" (https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto).
-// Clients do not send the request again, as some do after INTERNAL.
+// After DATA_LOSS, clients do not send the request again. After INTERNAL, some clients would.
 func DataDamaged(file string) *Error {
 	return newError(codes.DataLoss, "Stored data that this request needs is damaged, in %s of the data directory.", file)
 }

@@ -83,8 +83,8 @@ func UnexpectedMutationKey() *Error {
 }
 
 // InMutationKey converts the error with which Commit would refuse a mutation to the error with which BeginTransaction
-// refuses the same mutation as a mutation_key. For a value of the wrong type, BeginTransaction returns
-// INVALID_ARGUMENT, because tests of Google's Java client expect that code from Cloud Spanner.
+// refuses the same mutation as a mutation_key. For a value of the wrong type, Commit returns FAILED_PRECONDITION.
+// BeginTransaction returns INVALID_ARGUMENT, because tests of Google's Java client expect that code from Cloud Spanner.
 func InMutationKey(err error) error {
 	var e *Error
 	if !errors.As(err, &e) || e.Code != codes.FailedPrecondition {

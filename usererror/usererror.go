@@ -1,7 +1,8 @@
 // Package usererror is the catalogue of errors that users see. Each error has a constructor, with Cloud Spanner's
-// canonical code and a text of whole sentences. A file has the errors of one area (sql.go, ddl.go, rows.go, ...). As
-// makes such an error of the typed errors of kv and memory. If an error that As does not know reaches the server, that
-// is a bug, and the server answers INTERNAL without its text.
+// canonical code and a text of whole sentences. A file has the errors of one area (sql.go, ddl.go, rows.go, ...).
+// Packages kv and memory have typed errors instead; the function As converts these to errors for users. If an error
+// that As cannot convert reaches the server, that is a bug. The server then answers INTERNAL and does not send the text
+// of the error.
 //
 // Codes and texts are Spanner's where these are known, because clients recognise some errors by them.
 //
@@ -55,7 +56,8 @@ func violation(code codes.Code, format string, args ...any) *Error {
 	return e
 }
 
-// quoting sets the place of e to the place of cause, and returns e. The message of e must quote cause.
+// quoting sets the place of e to the place of cause, if cause has one, and returns e. It is for errors whose message
+// quotes cause: both errors then point to the same position in the SQL.
 func (e *Error) quoting(cause error) *Error {
 	var of *Error
 	if errors.As(cause, &of) {
@@ -95,8 +97,8 @@ func CodeOf(err error) codes.Code {
 	return codes.Internal
 }
 
-// Text returns the text that a user sees of err. It is that of the error for users that err is or wraps, or of err
-// itself if there is none. err is not nil.
+// Text returns the message of err for a user, without an excerpt of the SQL. It is the message of the error that As
+// returns for err or, if As returns none, the text of err itself. err is not nil.
 func Text(err error) string {
 	if e, ok := As(err); ok {
 		return e.Message
@@ -104,8 +106,8 @@ func Text(err error) string {
 	return err.Error()
 }
 
-// As returns the error for users that err is or wraps, if there is one. Packages below table have typed errors instead
-// of errors for users; As converts those. For nil it returns false.
+// As returns the error for users that err is or wraps. If err wraps none but is or wraps a typed error of package kv or
+// memory, As converts the typed error to an error for users. For any other err, and for nil, As returns false.
 func As(err error) (*Error, bool) {
 	if err == nil {
 		return nil, false

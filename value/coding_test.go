@@ -71,7 +71,9 @@ func TestCompositeKeyOrder(t *testing.T) {
 				order = cmp.Or(order, c)
 				keyA, keyB = AppendKey(keyA, a, desc), AppendKey(keyB, b, desc)
 			}
-			// The key of a row ends in 00. The key of its child row has another byte at that place.
+			// Package table ends the key of a row with 00. The key of a child row has the same key parts as its
+			// parent's key, and other bytes than 00 after them. If row A sorts before row B, the children of A must
+			// sort before B, too.
 			if got := bytes.Compare(append(keyA, 0), append(keyB, 0)); got != order {
 				t.Fatalf("%x and %x compare %d, values %d", keyA, keyB, got, order)
 			}

@@ -22,9 +22,10 @@ type Column interface {
 // which rows and keys are stored. All values have the column's type.
 type Source interface {
 	IsNull(row int) bool
-	// IsShort reports whether a STRING or BYTES value, which must not be NULL, has at most limit characters or bytes
-	// and, for a STRING, is valid UTF-8. If limit is 0, any length passes. IsShort may return false for a value of
-	// more than limit bytes without counting its characters.
+	// IsShort returns true only if a STRING is valid UTF-8 and has at most limit characters, or a BYTES value has at
+	// most limit bytes. If limit is 0, any length passes. The value must not be NULL. A false result is not certain,
+	// because IsShort need not count characters or look at the value at all. After false, the caller must check the
+	// Value itself.
 	IsShort(row int, limit int64) bool
 	// AppendRow appends the stored payload of a value that is not NULL, as the function AppendRow does. RowSize
 	// returns the length of that payload.

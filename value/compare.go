@@ -72,8 +72,9 @@ func Equal(a, b Value, t *Type) bool {
 	return Compare(a, b, t) == 0
 }
 
-// Same reports whether a and b are stored as the same bytes, and so print the same. Values that are Equal may differ: 0
-// and -0, NaNs, and intervals of a month and of 30 days. To find out whether a value has changed, use Same, not Equal.
+// Same reports whether a and b are stored as the same bytes, and so print the same. Two values that are Equal need not
+// be Same: 0 and -0, two NaNs, or the intervals of a month and of 30 days. To find out whether a value has changed, use
+// Same, not Equal.
 func Same(a, b Value, t *Type) bool {
 	if a.state != b.state || a.state != stateSet {
 		return a.state == b.state

@@ -11,8 +11,9 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// FuzzDecodeKey decodes arbitrary bytes as key parts. If the bytes decode, encoding the value must give the same
-// bytes. If not, every function must return an error and none may panic.
+// FuzzDecodeKey decodes arbitrary bytes as key parts. No function may panic, and KeyToWire must always append a valid
+// message. If DecodeKey decodes the bytes, encoding the value must give the same bytes, and SkipKey and KeyToWire must
+// agree with DecodeKey.
 func FuzzDecodeKey(f *testing.F) {
 	f.Add([]byte{0x20, 'a', 0, 0xFF, 0, 1}, 6, false)
 	f.Add([]byte{0x6f, 0xb4, 0xc4, 0xb3, 0x57, 0xa5, 0x79, 0x3b, 0x85, 0xf6, 0x75, 0xdd, 0xc0, 0, 0, 0, 1}, 8, false)
@@ -42,7 +43,8 @@ func FuzzDecodeKey(f *testing.F) {
 
 func mustBeWire(t *testing.T, wire []byte) {
 	t.Helper()
-	// A damaged STRING may be invalid UTF-8, but the bytes around it must still decode as a message.
+	// Unmarshal may fail only because a damaged STRING is not valid UTF-8. In all other respects the bytes must be a
+	// message.
 	var list structpb.ListValue
 	if err := proto.Unmarshal(append([]byte{0x0a, byte(min(len(wire), 0x7f))}, wire[:min(len(wire), 0x7f)]...), &list); err != nil &&
 		len(wire) <= 0x7f && !bytes.Contains([]byte(err.Error()), []byte("UTF-8")) {

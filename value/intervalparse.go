@@ -81,7 +81,7 @@ func parseISOInterval(text string) (i IntervalValue, ok bool) {
 }
 
 // designated reads a number and the letter after it, which says what the number counts, and adds the number to sum.
-// inTime is true after the T.
+// inTime says that a T came before: the letter M then counts minutes, and otherwise months.
 func (s *scanner) designated(sum *parts, inTime bool) bool {
 	sign := int64(1)
 	if s.byte("-") {

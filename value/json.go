@@ -332,8 +332,9 @@ func (p *jsonParser) number() error {
 	start := len(p.dst)
 	p.dst = AppendJSONFloat(p.dst, f)
 	if p.round && text == strconv.FormatFloat(f, 'g', 17, 64) {
-		// The number in the text has all 17 digits of a FLOAT64. Its text is stored unchanged, because clients compare
-		// texts.
+		// The text gives the FLOAT64 with 17 significant digits. AppendJSONFloat would often give fewer digits. The
+		// text is stored unchanged, because clients compare the text that they read with the text that they have
+		// written.
 		p.dst = append(p.dst[:start], text...)
 		return nil
 	}

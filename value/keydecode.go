@@ -69,8 +69,8 @@ func decodeKeyPart(part []byte, t *Type, desc bool) (Value, bool) {
 	return Value{}, false
 }
 
-// keyInt decodes a part whose number has at most 8 bytes. m is the mask of the part. ok is false if a shorter part
-// could hold the number.
+// keyInt decodes a part whose number has at most 8 bytes. m is the mask of the part. ok is false if the number is out
+// of the range of INT64, or if a shorter part could hold the number: AppendKey always writes the shortest part.
 func keyInt(part []byte, m byte) (i int64, ok bool) {
 	n := len(part) - 1
 	if n == 0 {
@@ -114,7 +114,8 @@ func b2u(b bool) uint64 {
 
 func keyDecimal(part []byte, m byte) (d Decimal, ok bool) {
 	if len(part) <= 9 {
-		// 8 bytes may hold a number outside INT64: >= 2^63 or < -2^63.
+		// A part with 8 bytes may hold a number outside the range of INT64 (>= 2^63 or < -2^63), which keyInt refuses.
+		// The code below decodes such a number.
 		if i, ok := keyInt(part, m); ok || len(part) < 9 {
 			return Decimal{hi: i >> 63, lo: uint64(i)}, ok
 		}

@@ -6,8 +6,9 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// maxTypeDepth is the greatest nesting depth of types. It is needed because most languages limit the nesting of
-// protocol buffers to 100 messages, and each level of a type takes one message (ARRAY) or three (STRUCT).
+// maxTypeDepth is the greatest nesting depth of types. Most clients could not read a deeper type in a reply: most
+// languages limit the nesting of protocol buffers to 100 messages, and each level of a type takes one message (ARRAY)
+// or three (STRUCT).
 const maxTypeDepth = 100
 
 // TypeFromProto makes a Type from its wire form.

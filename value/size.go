@@ -7,8 +7,8 @@ import (
 
 // These constants serve to count bytes of data as Spanner does:
 // https://cloud.google.com/spanner/docs/reference/standard-sql/data-types#storage_size_for_data_types. The counts do
-// not depend on Crowfoot's encoding. A NULL has size 0. For NUMERIC, that page gives a range of 6 to 22 bytes; here it
-// is a fixed part and the bytes that the number needs.
+// not depend on Crowfoot's encoding. A NULL has size 0. For the size of a NUMERIC, that page gives only a range, 6 to
+// 22 bytes. Crowfoot counts a fixed part and the bytes that the number needs.
 const (
 	numericFixed = 6
 	numericZero  = 1

@@ -29,7 +29,8 @@ func LoadZone(name string) (*time.Location, error) {
 		return zone.(*time.Location), nil
 	}
 	zone, err := time.LoadLocation(name)
-	// Go accepts these two names, for UTC and for the machine's own zone.
+	// LoadLocation accepts "" for UTC and "Local" for the time zone of the machine. SQL has no time zones with these
+	// names.
 	if err != nil || name == "" || name == "Local" {
 		return nil, fmt.Errorf("invalid time zone: %s", quoted(name))
 	}
@@ -58,9 +59,10 @@ func parseOffset(name string) (zone *time.Location, ok bool) {
 	return time.FixedZone(name, offset), true
 }
 
-// InstantOf returns the time, in seconds since 1970-01-01 UTC, at which clocks in zone show the local time local.
-// local is given as seconds from 1970-01-01 00:00:00 on the same clocks. If there are two such times, it returns the
-// earlier one. If clocks skip that local time, InstantOf uses the offset that was valid before the change.
+// InstantOf returns the time, in seconds since 1970-01-01 UTC, at which clocks in zone show the local time local. local
+// is given as seconds from 1970-01-01 00:00:00 on the same clocks. If there are two such times, InstantOf returns the
+// earlier one. If there is none, because clocks were set forward over that local time, InstantOf uses the offset that
+// was valid before.
 func InstantOf(local int64, zone *time.Location) int64 {
 	const margin = 36 * 3600 // more than any offset
 	before, after := offsetAt(local-margin, zone), offsetAt(local+margin, zone)

@@ -30,17 +30,19 @@ type Transaction struct {
 	// Changes are ordered by key when polled, and by record sequence on change streams.
 	Changes []Change
 	// Partial is true if the transaction is larger than MaxTransactionChanges and the next call of the handler gets
-	// more of its changes. A row that a later transaction overwrites before the row is read comes only with the later
-	// transaction.
+	// more of its changes. Between two calls, a later transaction may overwrite a row that was not read yet. That row
+	// then comes only with the later transaction.
 	Partial bool
 
 	// handled is the number of Changes, counted from the first, that EachChange has handed out.
 	handled int
 }
 
-// MaxTransactionChanges is the maximum number of changes in a Transaction. A commit may contain 80,000 mutations
-// (https://cloud.google.com/spanner/quotas#limits-for). A poll can find more rows with one commit timestamp only if a
-// program has written the same timestamp of its own, or the same change set id, to all of them.
+// MaxTransactionChanges is the maximum number of changes in a Transaction. It is enough for the rows that one commit
+// inserts or updates, because a commit may contain at most 80,000 mutations
+// (https://cloud.google.com/spanner/quotas#limits-for). A poll can still find more rows with one commit timestamp. This
+// happens if several transactions share the timestamp, or if a program has written the same timestamp of its own, or
+// the same change set id, to all of these rows.
 const MaxTransactionChanges = 80_000
 
 // A Change is the change of one row.

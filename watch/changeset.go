@@ -78,9 +78,9 @@ func (c *ChangeSets) feed(table TableID, shard ShardID) FeedID {
 // changeSetsAtOnce is the maximum number of change sets whose rows one statement reads.
 const changeSetsAtOnce = 100
 
-// changeSetReader reads the rows of change sets, one page at a time, when the handler is ready to take them. So memory
-// holds at most one page, or the rows of one Transaction if these are more. This holds for any number of rows, even if
-// the handler is slow.
+// changeSetReader reads the rows of change sets, one page at a time, when the handler is ready to take them. So it
+// keeps at most one page in memory, or the rows of one Transaction if these are more. This is true for any number of
+// rows, even if the handler is slow.
 type changeSetReader struct {
 	client *spanner.Client
 	head   string // SELECT ... WHERE ... IN UNNEST(@ids)

@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
-// TestHandlerFails checks that a transaction comes again after the handler returned an error or panicked. No later
-// transaction may come before it, and Health must show the error.
+// TestHandlerFails checks that a transaction comes again after the handler returned an error or panicked, and that no
+// later transaction comes before it. The metrics must count the failures.
 func TestHandlerFails(t *testing.T) {
 	c := clienttest.Connect(t, singers)
 	r := newRecorder()
@@ -149,7 +149,7 @@ func TestResume(t *testing.T) {
 		if got := once(func() { apply(t, c, singer(2, "b")) }, 1); got != "{Singers(2):b}" {
 			t.Errorf("%s: the third delivered %s", kind, got)
 		}
-		// This table is created while no watcher runs.
+		// This table and its row are created while no watcher runs. The next watcher must deliver the row.
 		alter(t, "CREATE TABLE Later (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 		apply(t, c, spanner.Insert("Later", []string{"Id", "Ts"}, []any{1, spanner.CommitTimestamp}))
 		if got := once(func() {}, 1); got != "{Later(1)}" {

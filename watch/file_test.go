@@ -137,7 +137,8 @@ func TestFileFullDisk(t *testing.T) {
 	}
 }
 
-// TestFileCannotBe checks that Run returns an error at once if the directory is read-only or does not exist.
+// TestFileCannotBe checks that Run returns an error at once if the file cannot be created, for example because its
+// directory is read-only or does not exist.
 func TestFileCannotBe(t *testing.T) {
 	c := clienttest.Connect(t, singers)
 	dir := t.TempDir()

@@ -156,8 +156,9 @@ func (k *killRun) write(ctx context.Context, rnd *rand.Rand, writer int) {
 	}
 }
 
-// watchAndKill runs a watcher and stops it in a random call of the handler. This call may return an error. An earlier
-// call may restart the server.
+// watchAndKill runs a watcher and stops it in one of the first 25 calls of its handler, chosen at random. From then on,
+// the handler handles its transactions in one half of the runs, and returns an error in the other half. In another
+// random call, the handler may restart the server.
 func (k *killRun) watchAndKill(ctx context.Context, rnd *rand.Rand, o watch.Options) {
 	life, kill := context.WithCancel(ctx)
 	defer kill()

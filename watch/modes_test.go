@@ -89,8 +89,8 @@ func TestNotNullShard(t *testing.T) {
 	}
 }
 
-// TestTimeShard checks that rows are found whether their shard was computed by the expression in DML or by
-// Interval.Shard.
+// TestTimeShard checks that the watcher finds rows whose shard was computed by Interval.Shard, and rows whose shard was
+// computed by Interval.Expression in DML.
 func TestTimeShard(t *testing.T) {
 	c := clienttest.Connect(t, `CREATE TABLE T (Id INT64 NOT NULL, Shard STRING(MAX), Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)`,
 		"CREATE NULL_FILTERED INDEX ByShard ON T(Shard, Ts)")
@@ -169,7 +169,8 @@ func TestChangeSets(t *testing.T) {
 }
 
 // TestPrune checks that old commit timestamps of delivered rows become NULL, and that the watcher does not see this as
-// a change. Rows that are written again must keep their commit timestamps.
+// a change. A row that is not handled yet must keep its commit timestamp. A pruned row that is written again must be
+// delivered again.
 func TestPrune(t *testing.T) {
 	c := clienttest.Connect(t, singers, "CREATE NULL_FILTERED INDEX ByUpdated ON Singers(Updated)")
 	r := newRecorder()

@@ -31,8 +31,8 @@ type rowReader struct {
 // them stay in memory.
 const slab = 32
 
-// begin sets the columns of a new result. If they equal those of the last result, the rows of both results share the
-// slice.
+// begin sets the columns of a new result. If they equal those of the last result, begin keeps the slices of columns, so
+// that the rows of both results share them.
 func (r *rowReader) begin(m *spannerpb.ResultSetMetadata) error {
 	fields := m.GetRowType().GetFields()
 	if slices.EqualFunc(r.columns, fields, func(c Column, f *spannerpb.StructType_Field) bool {

@@ -377,7 +377,8 @@ func (t *tail) deliver(ctx context.Context) error {
 }
 
 // hand gives transactions to the handler and moves the checkpoint. The parameter after has the checkpoint that follows
-// each transaction. It is nil if more of a transaction will come; then the checkpoint does not move.
+// each transaction. It is nil for a part of a large change set that is not the last part; then the checkpoint does not
+// move.
 func (t *tail) hand(ctx context.Context, list []*Transaction, after []Checkpoint) error {
 	n, err := t.out.Deliver(ctx, list)
 	if n > 0 && len(after) > 0 {

@@ -95,8 +95,8 @@ type position struct {
 }
 
 // newPosition returns the position of a checkpoint. If the checkpoint has a key with other columns than the parameter
-// key, the table was dropped and created again. Then newPosition returns only the timestamp, because all rows of the
-// new table are later.
+// key, the table was dropped and created again. Then newPosition returns only the timestamp of the checkpoint. All rows
+// of the new table have later commit timestamps, so none is left out.
 func newPosition(c Checkpoint, key keyOrder) (position, error) {
 	p := position{Timestamp: c.Timestamp}
 	if c.Position == "" {

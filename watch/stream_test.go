@@ -95,8 +95,8 @@ func split(t *testing.T, at int) {
 	}
 }
 
-// TestStreamRefused checks that Run returns the database's error if the stream does not exist, or if it was created
-// after the start of the watching.
+// TestStreamRefused checks the error that Run returns if the change stream does not exist, or if the watching starts at
+// a time before the stream was created.
 func TestStreamRefused(t *testing.T) {
 	c := clienttest.Connect(t, singers, everything)
 	for _, test := range []struct {
@@ -114,8 +114,9 @@ func TestStreamRefused(t *testing.T) {
 	}
 }
 
-// TestStreamCheckpointTooOld checks that Run returns the database's error if the checkpoint is older than the stream's
-// retention, or names unknown partitions, since changes would be left out. The stored checkpoint must be unchanged.
+// TestStreamCheckpointTooOld checks that Run returns an error if the checkpoint is older than the stream's retention,
+// names unknown partitions, or has a malformed position. If Run started anew instead, changes would be left out. The
+// stored checkpoint must be unchanged.
 func TestStreamCheckpointTooOld(t *testing.T) {
 	c := clienttest.Connect(t, singers, everything)
 	now := apply(t, c, singer(1, "a"))

@@ -15,9 +15,9 @@ import (
 // transaction with an earlier timestamp is left in the queues of these partitions. So transactions are delivered
 // whole, and those that change one key come in the order of their commits.
 //
-// Transactions with the same timestamp have changed different rows and come in any order, because partitions may hold
-// them in different orders, with the records of one between those of another. No transaction waits for ever, because
-// the one with the lowest timestamp never waits for another.
+// Transactions with the same timestamp have changed different rows. They come in any order: two partitions may hold
+// them in different orders, and a partition may hold records of one between records of another. No transaction waits
+// for ever, because the one with the lowest timestamp never waits for another.
 
 // transactionKey identifies a transaction.
 type transactionKey struct {
@@ -112,7 +112,8 @@ func (p *streamPartition) remove(tx *streamTransaction) {
 	}
 }
 
-// checkpointEvery is the shortest time between two checkpoints, since each lists all partitions.
+// checkpointEvery is the shortest time between two checkpoints of a stream. More frequent checkpoints would cost too
+// much, because each checkpoint lists all partitions.
 const checkpointEvery = 100 * time.Millisecond
 
 // deliver gives the handler the transactions that were read from the partitions, until ctx ends.

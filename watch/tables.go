@@ -16,9 +16,9 @@ import (
 // Create an index on the shard column, if there is one, and the commit timestamp. Without such an index, every poll
 // reads the whole table.
 //
-// If a table is dropped and created again, its feed continues from its checkpoint, since all rows of the new table are
-// later. If the new table has another primary key and was created before the next poll, changes may come with the
-// columns of the old key for up to ten seconds.
+// If a table is dropped and created again, its feed continues from its checkpoint. No row is left out, because all rows
+// of the new table have later commit timestamps than the checkpoint. If the new table has another primary key and was
+// created before the next poll, changes may come with the columns of the old key for up to ten seconds.
 type Tables struct {
 	Client *spanner.Client
 	// Include lists the tables to watch, as Name or Schema.Name. An empty list means all tables that have a

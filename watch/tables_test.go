@@ -173,8 +173,8 @@ func TestEveryType(t *testing.T) {
 	}
 }
 
-// TestColumns checks that the requested columns come under the names that the table has, and that the key and the
-// commit timestamp come, too, even if they are hidden.
+// TestColumns checks that the requested columns come with their names as the table spells them, even if
+// TableOptions.Columns uses another case. The key and the commit timestamp must come, too, even if they are hidden.
 func TestColumns(t *testing.T) {
 	c := clienttest.Connect(t, "CREATE TABLE T (Id INT64 NOT NULL HIDDEN, Name STRING(MAX), Other INT64, Ts TIMESTAMP HIDDEN OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 	apply(t, c, spanner.Insert("T", []string{"Id", "Name", "Other", "Ts"}, []any{7, "a", 1, spanner.CommitTimestamp}))
@@ -193,8 +193,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeWatched checks that each kind of mistake gives an error of its own, in Spanner's words, and that Run
-// returns the error if there is nothing else to watch.
+// TestWhatCannotBeWatched checks the code and the text of the error for each kind of mistake in a source. Run must
+// return the error, because there is nothing else to watch.
 func TestWhatCannotBeWatched(t *testing.T) {
 	c := clienttest.Connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)",
 		`CREATE TABLE Two (Id INT64 NOT NULL, Made TIMESTAMP OPTIONS (allow_commit_timestamp=true), Updated TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)`,

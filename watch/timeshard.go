@@ -12,9 +12,9 @@ import (
 // however long the watcher was stopped.
 func TimeShard(column string, interval Interval) ShardProvider { return timeShard{column, interval} }
 
-// Interval is the length of time for which TimeShard uses one shard. With the first four intervals, each period of
-// time has a shard of its own. With the others, shards repeat; for example, with DayOfWeek every Monday has the same
-// shard.
+// Interval is the length of time for which TimeShard uses one shard. With the first four intervals, Day to Year, each
+// period of time has a shard of its own. With the others, shards repeat; for example, with DayOfWeek every Monday has
+// the same shard.
 type Interval int
 
 // The intervals of the Java library (TimebasedShardProvider.Interval), in UTC.
@@ -31,7 +31,8 @@ const (
 	DayOfYear
 )
 
-// intervals is indexed by Interval. cycle is the time after which the shards repeat; 0 means that they never do.
+// intervals is indexed by Interval. cycle is a length of time in which each shard of the interval occurs at least once;
+// 0 means that shards do not repeat.
 var intervals = [...]struct {
 	name   string
 	format string // the format for FORMAT_TIMESTAMP

@@ -237,7 +237,8 @@ func (w *Watcher) arrange(ctx context.Context, feeds []Feed) {
 }
 
 // over reports whether the watcher has nothing left to do, because each feed has either ended or failed with a lasting
-// error. The error joins those of the failed feeds.
+// error. If all feeds have ended without an error but the source may get new feeds, the watcher continues. The error
+// joins those of the failed feeds.
 func (w *Watcher) over() (error, bool) {
 	var errs []error
 	all := w.all()
@@ -264,7 +265,8 @@ func (w *Watcher) retryFailed() {
 	}
 }
 
-// runnerOver makes the watcher ask the source at once whether the feed still exists.
+// runnerOver makes the watcher ask the source for its feeds at once. A runner calls it when its feed has ended or has
+// failed with a lasting error, because the feed may no longer exist.
 func (w *Watcher) runnerOver() {
 	select {
 	case w.failed <- struct{}{}:

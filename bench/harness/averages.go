@@ -59,8 +59,8 @@ func Wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// The study's queries of statistics, by fingerprint and interval. %s stands for the name of the table, which ends in
-// MINUTE or 10MINUTE.
+// The queries of the server's statistics in the published study of reads. They select a query or a read by its
+// fingerprint, and an interval by its end. %s stands for the name of the table, which ends in MINUTE or 10MINUTE.
 const (
 	queryAverages = `SELECT text, execution_count, avg_latency_seconds, avg_cpu_seconds, avg_rows, avg_bytes, avg_remote_server_calls
 FROM SPANNER_SYS.%s WHERE text_fingerprint = @fingerprint AND interval_end = @end`
@@ -88,7 +88,7 @@ func (r *Runner) averages(ctx context.Context) {
 	}
 }
 
-// averagesOf finds the fingerprint of a call, and then runs the study's query of statistics with that fingerprint.
+// averagesOf finds the fingerprint of a call, and then runs queryAverages or readAverages with that fingerprint.
 func (r *Runner) averagesOf(ctx context.Context, call StatisticsKey, end time.Time) (s report.Statistic, a report.Averages, err error) {
 	ctx, cancel := context.WithTimeout(ctx, StatisticsTimeout)
 	defer cancel()

@@ -28,7 +28,8 @@ type Benchmark struct {
 	// Grids returns the tables that the report shows only for this benchmark. They come before the tables that it
 	// shows for every benchmark. Nil means none.
 	Grids func(*report.Report) []report.Grid
-	// Published holds the averages of the server's statistics that the study published, by measure. It may be nil.
+	// Published holds the averages of the server's statistics that the benchmark's Study has published, by measure. It
+	// may be nil.
 	Published map[report.Ref]report.Averages
 }
 
@@ -67,7 +68,8 @@ type Path struct {
 	StatisticsKeys []StatisticsKey
 	// Clients is the number of clients; 0 stands for the run's number.
 	Clients int
-	// CountsBetween is true if the CPU time that the server uses between two turns counts for the later turn.
+	// CountsBetween is true if the CPU time that the server uses between two turns counts for the later turn. Such a
+	// server still works for a turn after its end: for example, it updates a columnar copy.
 	CountsBetween bool
 	// Beside is a function that runs during each turn, in parallel with the operations. It must return soon after stop
 	// closes. It may be nil.
@@ -80,8 +82,8 @@ type Path struct {
 	ClientCPU CPUMeter
 	// Codec is the format of the rows and their compression, in experiments that compare formats; otherwise it is "".
 	Codec string
-	// Copy says whether the rows of this path may come from a columnar copy, "on" or "off", in experiments that
-	// compare the two cases; otherwise it is "".
+	// Copy is "on" if the rows of this path may come from a columnar copy, and "off" if not. It is "" in experiments
+	// that do not compare this, and for paths that do not read from the target.
 	Copy string
 	// Parallel is true if one operation makes several calls at the same time.
 	Parallel bool

@@ -82,7 +82,8 @@ func testLoadFails(t *testing.T) {
 	}
 }
 
-// TestNoSlivers checks that the last few milliseconds of a turn count for the window before them.
+// TestNoSlivers checks that the last few milliseconds of a turn do not become a window of their own, but a part of the
+// last full window.
 func TestNoSlivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var windows []time.Duration

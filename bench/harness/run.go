@@ -57,8 +57,9 @@ func Run(ctx context.Context, s bench.Settings, benchmarks ...Benchmark) (result
 	r := &Runner{Settings: s, began: time.Now(), Screen: NewScreen(s.Progress), figures: map[string][]report.Figure{},
 		asked: map[*report.Measure][]StatisticsKey{}, intervals: map[*report.Measure]time.Time{}}
 	r.Screen.Note("starting")
-	// The control executable starts the target first and writes the tables and rows. It is usually older, and the
-	// newer program must be able to read its data.
+	// The control executable starts the target first and writes the tables and rows. This program then reads the data
+	// that the control executable has written, and not the reverse, because the control executable is usually older: a
+	// newer program must be able to read older data.
 	if r.Target, err = OpenTarget(ctx, s.Endpoint, s.Control, delayedBy(s.RTT)...); err != nil {
 		return nil, OrInterrupted(ctx, err)
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// statistics are queries of SPANNER_SYS like those that the studies' author used. @since is the beginning of the run.
+// statistics are queries of SPANNER_SYS like those that the author of the published studies of reads and writes used.
+// @since is the beginning of the run.
 var statistics = []report.Statistic{
 	{Title: "Queries and DML, by request tag", SQL: `SELECT interval_end, request_tag, execution_count,
   avg_latency_seconds, avg_cpu_seconds, avg_rows, avg_rows_scanned, avg_bytes, avg_remote_server_calls, SUBSTR(text, 1, 60) AS text
@@ -38,9 +39,9 @@ WHERE interval_end > @since ORDER BY interval_end, cpu_usage_score DESC, split_s
 // rows.
 const StatisticsMargin = 3 * time.Second
 
-// serverStatistics adds the server's own statistics to the report. The statistics of a minute appear when the minute is
-// over, so serverStatistics waits for them, but no longer than StatisticsWait. If a query fails, the report shows the
-// error, but the run succeeds, because all measurements are done.
+// serverStatistics adds the server's own statistics to the report. The statistics of the last minute appear when the
+// minute is over. serverStatistics waits for them only if that takes at most StatisticsWait. If a query fails, the
+// report shows the error, but the run succeeds, because all measurements are done.
 func (r *Runner) serverStatistics(ctx context.Context) {
 	if r.Study {
 		r.Screen.Note("waiting for the server's statistics of the last interval")

@@ -12,7 +12,8 @@ func (r *Report) headlines() (list []string) {
 		}
 		var published, ours span
 		for _, f := range r.Figures {
-			// The first number of clients in the settings is the one that the study used.
+			// The study used one number of clients, which is the first number in the settings. Figures at other numbers
+			// of clients cannot be compared with the study.
 			if f.Benchmark != name || !f.Summed || f.Ours == nil || f.Study == nil || f.Clients != r.Settings.Clients[0] || f.Verdict() == notMeasured {
 				continue
 			}

@@ -33,8 +33,9 @@ func (m *Measure) AddCalls(before, after MethodCounts) {
 	}
 }
 
-// rarely is the least number of calls per operation for a method to count as part of the path. The client also creates
-// sessions and keeps them alive, but less often.
+// rarely is the least number of calls per operation for a method to count as part of the path. The limit keeps out
+// calls that belong to no operation: the client also creates sessions and keeps them alive, but makes fewer than rarely
+// such calls per operation.
 const rarely = 0.01
 
 // countCalls computes the calls per operation.

@@ -2,8 +2,8 @@ package report
 
 import "strings"
 
-// Transactions holds the server's statistics of a path's transactions: the values that the study shows as transaction
-// details. Latencies are in microseconds.
+// Transactions holds the server's statistics of a path's transactions. The published study of writes shows the same
+// values, as transaction details. Latencies are in microseconds.
 type Transactions struct {
 	Commits       int64    `json:"commits"`
 	Latency       float64  `json:"avg_total_latency_us"`

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// averagesGrid returns the study's table of averages, with our averages below each of its lines.
+// averagesGrid returns the table of the server's averages that the benchmark's study has published. Our averages stand
+// below each line of the study.
 func (r *Report) averagesGrid(benchmark string) Grid {
 	g := Grid{
 		Title: "The study's table: the server's averages of one interval",

@@ -98,7 +98,8 @@ func IfPublished(v float64) *float64 {
 	return &v
 }
 
-// sideText formats one side of a figure. Times are in milliseconds, as in the studies.
+// sideText formats one side of a figure. Rates are per second. The CPU time of a row is in microseconds, and all other
+// times are in milliseconds.
 func (f Figure) sideText(v *float64) string {
 	switch {
 	case v == nil:

@@ -26,7 +26,8 @@ const (
 )
 
 // aggregate returns an experiment in which each path computes the same aggregate query: inside a database, from a text
-// file, or from rows that a client reads. According to the study, the first way is fast and the last is slow.
+// file, or from rows that a client reads. According to the published study that this benchmark repeats, the query is
+// fast inside a database, and slow from rows that a client reads.
 func (b *retrieval) aggregate() harness.Experiment {
 	t := b.table
 	e := harness.Experiment{Name: aggregated, Title: fmt.Sprintf("count, sum and avg of %s by %s", t.summed, t.grouped), Untagged: true}

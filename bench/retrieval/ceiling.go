@@ -122,7 +122,7 @@ func (*ceiling) CreateSession(_ context.Context, r *spannerpb.CreateSessionReque
 	return &spannerpb.Session{Name: r.Database + "/sessions/ceiling", Multiplexed: true, CreateTime: now, ApproximateLastUseTime: now}, nil
 }
 
-// cannedFrame is a message that was encoded before.
+// cannedFrame is a message that is already encoded. cannedCodec sends its bytes unchanged.
 type cannedFrame struct{ ready []byte }
 
 func (c *ceiling) StreamingRead(_ *spannerpb.ReadRequest, s spannerpb.Spanner_StreamingReadServer) error {

@@ -6,7 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// publishedRetrieval is a line of the study's table.
+// publishedRetrieval is a line of a table in the published study that this benchmark repeats: SPL, "How Slow Is
+// Database I/O?", 2022.
 type publishedRetrieval struct {
 	way     string
 	seconds float64 // time to read all rows of the table
@@ -17,7 +18,7 @@ type publishedRetrieval struct {
 
 func (p publishedRetrieval) perSecond() float64 { return p.rows / p.seconds }
 
-// The study's results for the table customer, with 30 million rows. For several readers, the study does not give
+// The published results for the table customer, with 30 million rows. For several readers, the study does not give
 // seconds, but how many times as fast as one reader they were.
 var publishedCustomer = []publishedRetrieval{
 	{way: "Oracle, JDBC, SPL: 280 s", rows: 30e6, seconds: oracleSeconds, ours: report.RefTo(oneStream, splSpanner)},
@@ -26,7 +27,7 @@ var publishedCustomer = []publishedRetrieval{
 	{way: studyText + ": 42 s", rows: 30e6, seconds: textSeconds, ours: report.RefTo(oneStream, splText)},
 }
 
-// The study's results for the table orders, with 300 million rows.
+// The published results for the table orders, with 300 million rows.
 var publishedOrders = []publishedRetrieval{
 	{way: studyText + ": 483 s", rows: 300e6, seconds: 483, ours: report.RefTo(oneStream, splText)},
 	{way: "text file, 4 readers", rows: 300e6, seconds: 483 / 3.6, readers: 3.6, ours: report.RefTo(readers(4), textTitle)},
@@ -34,14 +35,15 @@ var publishedOrders = []publishedRetrieval{
 	{way: "composite table, 4 readers", rows: 300e6, seconds: 164 / 3.8, readers: 3.8},
 }
 
-// How many seconds it took in the study to read all rows of customer.
+// How many seconds it took to read all rows of the table customer, according to the published study.
 const (
 	oracleSeconds = 280.
 	mysqlSeconds  = 380.
 	textSeconds   = 42.
 )
 
-// publishedOf returns the line of the study that this run repeats with the measure ref; nil if there is none.
+// publishedOf returns the published result for the way of reading that this run has measured as ref; nil if there is
+// none.
 func publishedOf(list []publishedRetrieval, ref report.Ref) *publishedRetrieval {
 	for i := range list {
 		if list[i].ours == ref {
@@ -53,7 +55,7 @@ func publishedOf(list []publishedRetrieval, ref report.Ref) *publishedRetrieval 
 
 const studyText = "text file, SPL"
 
-// publishedFigures returns the study's figures for the table, to compare with ours.
+// publishedFigures returns the published figures for the table, to compare them with ours.
 func (b *retrieval) publishedFigures() []report.Figure {
 	perSecond := func(name string, left report.Ref, published float64, right report.Ref, beside float64) report.Figure {
 		return report.Figure{Name: name, Metric: report.RowThroughput, Left: left, Right: right, StudyLeft: published, StudyRight: beside}

@@ -8,7 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// grid returns the table of rows per second, which compares the benchmark's paths with the study.
+// grid returns the table of rows per second. It compares the benchmark's paths with each other and with the published
+// study (figures.go).
 func (b *retrieval) grid(r *report.Report) report.Grid {
 	g := report.Grid{
 		Title: "Rows per second",
@@ -46,8 +47,8 @@ func (b *retrieval) speedCells(way, codec, columnarCopy string, perSecond float6
 	return []string{way, codec, columnarCopy, report.CountText(perSecond), fmt.Sprintf("%.0f", perSecond*b.rowBytes/1e6), report.RatioText(besideText), report.RatioText(besideOne)}
 }
 
-// studyCells returns two cells with the study's figures for the measure's way of reading. The cells are "-" if the
-// study has no such figures.
+// studyCells returns two cells with the published figures for the measure's way of reading: rows per second, and their
+// ratio to those of a text file. The cells are "-" if there are no such figures.
 func (b *retrieval) studyCells(m *report.Measure) []string {
 	p := publishedOf(b.published, report.RefTo(m.Experiment, m.Path))
 	if p == nil {
@@ -78,7 +79,7 @@ func besideOne(r *report.Report, m *report.Measure) *float64 {
 	return nil
 }
 
-// publishedText returns the study's rows per second for a text file.
+// publishedText returns the published rows per second for a text file, or 0 if there are none.
 func publishedText(list []publishedRetrieval) float64 {
 	for _, p := range list {
 		if strings.HasPrefix(p.way, studyText) {

@@ -16,7 +16,8 @@ import (
 //go:embed Retrieval.java
 var javaReader string
 
-// The paths that use Java's libraries. SPL is the tool of the study.
+// The paths that use Java's libraries. SPL is the program with which the authors of the published study read the rows
+// (figures.go).
 const (
 	splText      = "text (TBL), SPL"
 	splComposite = "composite table, SPL"

@@ -38,7 +38,9 @@ func openMySQL(ctx context.Context, dsn string, connections int) (relational, er
 		}
 		m.connections = append(m.connections, c)
 	}
-	// All connections are threads of one server process, whose process ID is in a file.
+	// All connections are threads of one server process, so the CPU time of this process is that of all connections. A
+	// file holds the process ID. If the server runs on another machine, this program cannot read the file, and the CPU
+	// time is unknown.
 	var file string
 	if err := m.connections[0].QueryRowContext(ctx, "SELECT @@pid_file, IF(VERSION() LIKE '%MariaDB%', 'mariadbd', 'mysqld')").Scan(&file, &m.backends.name); err != nil {
 		return nil, errors.Join(err, m.close())

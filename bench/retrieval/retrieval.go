@@ -49,7 +49,7 @@ func New(s Settings) (harness.Benchmark, error) {
 
 const retrievalName = "retrieval"
 
-// Settings are the settings that only Retrieval has.
+// Settings are the settings that only this benchmark has.
 type Settings struct {
 	Table    string // customer or orders
 	Readers  []int  // numbers of readers that share the table; the experiments run once for each
@@ -62,14 +62,15 @@ type Settings struct {
 	Jars     string // class path of SPL and of JDBC drivers; "" for none
 }
 
-// retrieval is the state of a run of Retrieval.
+// retrieval is the state of a run of this benchmark.
 type retrieval struct {
 	Settings
 	table   *retrievedTable
 	rows    int64 // in the table
 	address string
 	raw     *rawClient
-	// connections holds further servers for the target, each with a client of its own.
+	// connections holds one more connection to the target for each reader. Each has a client of its own, with a single
+	// gRPC connection.
 	connections []*harness.Server
 	// canned is a server that sends recorded messages of the target again. rawCanned and flightCanned are its clients
 	// for Spanner's API and for Flight SQL.
@@ -322,7 +323,7 @@ type retrievedTable struct {
 	// textBytes returns the average length in bytes of a row as text. It uses the first rows of a table with the given
 	// number of rows.
 	textBytes func(rows int64) float64
-	// published holds the study's rows per second for this table.
+	// published holds the rows per second that the study in figures.go has published for this table.
 	published []publishedRetrieval
 }
 
@@ -330,8 +331,8 @@ func (t *retrievedTable) query() string {
 	return "SELECT " + strings.Join(t.columns, ", ") + " FROM " + t.name
 }
 
-// retrievedTables holds the tables of the study, by the value of the flag --table. TPC-H's amounts of money are
-// FLOAT64, as in the study's own file format.
+// retrievedTables holds the tables of the published study (figures.go), by the value of the flag --table. TPC-H's
+// amounts of money are FLOAT64, as in the file format of the study's authors.
 var retrievedTables = map[string]*retrievedTable{
 	"customer": {
 		name:    "customer",

@@ -271,7 +271,8 @@ func (w *soakWorker) run(ctx context.Context) {
 // request counts as hanging.
 const soakStall = 2 * time.Minute
 
-// recover waits until every worker that pauses for soakPause has got an answer from the restarted server.
+// recover waits until the workers have got an answer from the restarted server. It does not wait for workers with a
+// longer pause than soakPause, because their next request may be seconds away.
 func (l *soakLoad) recover(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, soakStall, fmt.Errorf("a worker had no answer for %v", soakStall))
 	defer cancel()

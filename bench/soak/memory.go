@@ -81,8 +81,9 @@ func Memory(ctx context.Context, s MemorySettings) error {
 		defer os.RemoveAll(dir)
 		s.Dir = dir
 	}
-	// The environment variable sets the memory limit, and not the flag --memory. An older executable may know neither of
-	// them. It then starts in spite of the variable, and the test can show that it fails.
+	// The environment variable sets the memory limit, and not the flag --memory, so that the test can also run an older
+	// executable that knows neither of them. Such an executable would refuse an unknown flag, but ignores the variable
+	// and starts. The test then shows that it uses more memory than the limit.
 	if err := os.Setenv("CROWFOOT_MEMORY", s.Memory); err != nil {
 		return err
 	}
@@ -197,7 +198,8 @@ func (o *outcomes) line() string {
 	return fmt.Sprintf("%d heavy and %d small requests, %d refused", heavy, light, refused)
 }
 
-// report prints a line for each kind of request. It returns an error for each rule that was broken.
+// report prints a line for each kind of request. It returns an error for each kind that had an answer which is not
+// permitted, and for each kind of small requests whose p99 latency exceeds lightLimit.
 func (o *outcomes) report(out io.Writer) (broken []error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -349,8 +349,8 @@ func (l *memoryLoad) slowReader(ctx context.Context) error {
 	return nil
 }
 
-// inList sends a query with an IN list of 10,000 values, which is the limit. The values are literals, so that each
-// text is new to the server.
+// inList sends a query with an IN list of 10,000 values, which is Spanner's limit. The values are literals, so that
+// each text is new to the server, which must parse and plan it.
 func (l *memoryLoad) inList(ctx context.Context) error {
 	var text strings.Builder
 	text.WriteString("SELECT COUNT(*) FROM Big WHERE Id IN (")

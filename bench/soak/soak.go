@@ -19,10 +19,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// Settings say how long Soak runs a server, and how often Soak ends and restarts it.
+// Settings say how long Run keeps a server under load, and how often it ends and restarts the server.
 type Settings struct {
 	For      time.Duration
-	Life     time.Duration // how long each server process runs before Soak ends it and starts the next
+	Life     time.Duration // how long each server process runs before Run ends it and starts the next
 	Memory   string        // the server's --memory
 	Server   string        // the server's executable; "" for this program
 	Dir      string        // directory for the server's data; "" for a temporary one
@@ -43,10 +43,10 @@ const (
 	soakMore = 100
 )
 
-// Run runs a server under mixed load while its clients stay connected. It ends and restarts the server again and
-// again, by kill and by SIGTERM in turn. It fails if a client gets an error that it should not get, or if a commit is
-// lost or takes effect twice. It also fails if the server's memory, goroutines or connections grow from one life to
-// the next.
+// Run runs a server under mixed load while its clients stay connected. It ends and restarts the server again and again,
+// by kill and by SIGTERM in turn. It fails if a client gets an error that it should not get, or if a commit is lost or
+// takes effect twice. It also fails if the server has more memory, goroutines or connections in its last life than in
+// earlier ones, by more than soakGrowth, soakSlack and soakMore allow.
 func Run(ctx context.Context, s Settings) error {
 	if s.Life <= 0 || s.For < 3*s.Life {
 		return bench.UsageErrorf("a soak of %v has room for fewer than three lives of %v: the first is for warming up, and the others are compared", s.For, s.Life)

@@ -11,13 +11,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// Access compares SQL (ExecuteStreamingSql) with READ (StreamingRead). Both read the same rows of the study's table:
-// one key, a range, and scattered keys over several splits. Both also read by a secondary index; the study mentions
-// this workload but gives no figures for it.
+// Access repeats the published study that compares SQL (ExecuteStreamingSql) with READ (StreamingRead), studyOfReads.
+// Both read the same rows of usertable, which is like the study's table: one key, a range, and scattered keys over
+// several splits. Both also read by a secondary index; the study mentions this workload but gives no figures for it.
 //
-// With Settings.Study the clients send calls at the study's rates and without tags. Each workload of the study
-// then has an interval of the server's statistics to itself, and both ways are also compared at saturation. The table
-// stays in the database after the run.
+// With Settings.Study the clients send calls without tags, first at saturation and then at the study's rates. At these
+// rates, each workload of the study has an interval of the server's statistics to itself. The table stays in the
+// database after the run.
 func Access() harness.Benchmark {
 	return harness.Benchmark{Name: "access", About: accessAbout, Check: bench.Settings.CheckAccess, Study: &studyOfReads, Prepare: prepareAccess, Figures: accessFigures, Published: publishedAverages}
 }
@@ -46,12 +46,11 @@ const (
 	saturatingClients = 64
 )
 
-// studyRates holds how many executions per second each workload has in the study: its SQL executions in ten minutes,
-// divided by 600 and rounded. The study gives no rates for reads by an index, so these get the lowest rate of the
-// study.
+// studyRates holds how many operations per second each workload has in studyOfReads: its SQL executions in ten minutes,
+// divided by 600 and rounded. The study gives no rates for reads by an index, so these get the study's lowest rate.
 var studyRates = map[string]float64{oneKey: 4600, rangeRead: 4300, scattered: 1800, covering: 1800, backJoin: 1800}
 
-// prepareAccess creates and fills the study's table and splits it.
+// prepareAccess creates and fills usertable, splits it, and returns the experiments.
 func prepareAccess(ctx context.Context, r *harness.Runner) ([]harness.Experiment, error) {
 	if err := makeUserTable(ctx, r); err != nil {
 		return nil, err
@@ -108,9 +107,10 @@ func accessExperiments(r *harness.Runner) []harness.Experiment {
 	return list
 }
 
-// asInStudy returns the experiments at saturation, followed by all experiments at the study's rates. Each workload of
-// the study has an interval of its own, because the statistics give all READs of the same columns one FPRINT. The two
-// workloads that read by an index share an interval.
+// asInStudy returns the experiments at saturation, followed by all experiments at the study's rates. At these rates,
+// each workload of the study gets an interval of the server's statistics of its own. In one interval, the statistics
+// could not tell the workloads apart, because all READs of the same columns have one FPRINT. The two workloads that
+// read by an index share an interval, because they read different columns.
 func asInStudy(list []harness.Experiment) (all []harness.Experiment) {
 	for _, e := range list {
 		e.Name, e.Title, e.Untagged = e.Name+atSaturation, e.Title+", at saturation", true
@@ -193,7 +193,7 @@ func (a access) scatteredSet(c harness.Call) spanner.KeySet {
 // indexed returns a random value of the indexed column.
 func (a access) indexed(c harness.Call) string { return userField(c.Int64N(a.rows), indexedBy) }
 
-// allOf is the text with which the study's queries begin.
+// allOf is the text with which the queries in studyOfReads begin.
 const allOf = "select * from " + userTable + " where "
 
 const byIndex = " from " + userTable + "@{force_index=" + userIndex + "} where " + indexedBy + "=@value"

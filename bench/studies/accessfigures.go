@@ -5,11 +5,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// readsOfSplits is the number of READs that the study's statistics count for one call that reads keys in four splits:
-// one READ for each split.
+// readsOfSplits is how many READs the statistics in studyOfReads count for one call that reads keys in four splits: one
+// for each split.
 const readsOfSplits = 4
 
-// publishedAverages is the table of figures in the study: the server's averages over one interval of ten minutes.
+// publishedAverages is the table of figures in studyOfReads: the server's averages over one interval of ten minutes.
 // Latency and CPU are in microseconds.
 var publishedAverages = map[report.Ref]report.Averages{
 	report.RefTo(oneKey, viaSQL):     {Executions: 2_759_475, Latency: known(537), CPU: 155, Rows: 1, Bytes: 1048.7, RemoteCalls: known(0)},
@@ -38,10 +38,11 @@ const (
 	splitsBasis   = "; the study's READ counts once for each of four splits, so its average is taken four times"
 )
 
-// accessFigures returns the study's figures beside Crowfoot's targets. It leaves out the figures for ten keys in four
-// splits if the run uses other numbers of keys or splits. Without Settings.Study, the figures compare the CPU time of
-// the server's process. With Settings.Study, they compare averages of the server's statistics, as the study does. Such
-// figures have no targets, because the statistics count by interval and not by turn, so the noise is unknown.
+// accessFigures returns the figures of studyOfReads beside Crowfoot's targets. It leaves out the figures for ten keys
+// in four splits if the run uses other numbers of keys or splits. Without Settings.Study, the figures compare the CPU
+// time of the server's process. With Settings.Study, they compare averages of the server's statistics, as the study
+// does. These averages have no targets: they are taken once for an interval and not for each turn, so nobody can tell
+// how much they vary by chance.
 func accessFigures(s bench.Settings) []report.Figure {
 	metric, basis := report.ServerCPU, processBasis
 	if s.Study {

@@ -22,7 +22,7 @@ func (q query) path(want int) harness.Path {
 	}}
 }
 
-// read is a single-use read of the study's table, or of its index.
+// read is a single-use read of usertable, or of its index.
 type read struct {
 	index   string   // "" for the table
 	columns []string // nil for all of the table

@@ -11,9 +11,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// The study's table has a key and ten fields, in rows of 1 kB. The study does not give its DDL. This is the table of
-// YCSB, with a string as key. We have added the index: the study says that READ can use an index, but shows no figures
-// for that.
+// The table in studyOfReads has a key and ten fields, in rows of 1 kB. The study does not give its DDL, so we use the
+// table of YCSB, with a string as key. We have added the index, because the study says that READ can use one, although
+// it shows no figures for that.
 const (
 	userTable  = "usertable"
 	userIndex  = "CrowfootBenchUsertableByField0"

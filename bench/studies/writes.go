@@ -153,8 +153,8 @@ func (u user) statement() spanner.Statement {
 	return spanner.Statement{SQL: insertWrites + "(@id, @name, @visits)", Params: map[string]any{"id": u.id, "name": u.name, "visits": u.visits}}
 }
 
-// studyPaths returns the study's paths, which insert n rows in one commit, and the path of mutations with replay
-// protection.
+// studyPaths returns the paths of studyOfWrites, which insert n rows in one commit: by mutations and by DML. It also
+// returns a path that the study does not have: mutations with replay protection.
 func studyPaths(n int) []harness.Path {
 	return []harness.Path{
 		{Name: viaMutation, Method: "Commit", Operation: applied(n, spanner.ApplyAtLeastOnce())},

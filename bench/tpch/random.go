@@ -74,7 +74,8 @@ func (s *stream) word(w *words) string {
 	return w.byWeight[s.between(0, int64(len(w.byWeight))-1)]
 }
 
-// comment returns a random part of the text pool. It is 0.4 to 1.6 times as long as average.
+// comment returns a random part of the text pool. The part has 0.4 to 1.6 times as many bytes as the parameter average
+// says.
 func (s *stream) comment(pool string, average int64) string {
 	shortest, longest := average*4/10, average*16/10
 	from := s.between(0, int64(len(pool))-longest)

@@ -16,9 +16,9 @@ const (
 	// leastProbe is the lowest rate at which the first probe may run, in rows per second. The watchers can keep up with it
 	// on any machine.
 	leastProbe = 500
-	// faster is the factor between the rates of two successive probes, as long as the watchers hold the rate. As soon as
-	// they do not, the search has the highest rate held and the lowest rate not held. It then halves the interval between
-	// these two rates probeSteps times.
+	// faster is the factor between the rates of two successive probes, as long as the watchers hold the rate, which
+	// means that they do not fall behind (Result.Held). As soon as they do not hold a rate, the search has the highest
+	// rate held and the lowest rate not held. It then halves the interval between these two rates probeSteps times.
 	faster     = 2
 	probeSteps = 3
 	// slower is the factor between the rates of two successive full runs. If the watchers held the rate of the first full

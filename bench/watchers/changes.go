@@ -57,7 +57,8 @@ func (c *changes) commit(number int64, rows int) {
 	c.committed += int64(rows)
 }
 
-// deliveries records which changes the watchers of one side have delivered. The mutex of changes guards its fields.
+// deliveries records which changes the watchers of one side have delivered. A side is a set of watchers that watch in
+// the same way. The mutex of the embedded changes guards all fields.
 type deliveries struct {
 	*changes
 	// ahead is how far the server's clock is ahead of this program's.

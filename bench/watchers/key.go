@@ -2,14 +2,15 @@ package watchers
 
 // Changes are numbered from 0. The key of a row is computed from the number of the change that writes it, and the
 // number from the key. So the change of a delivered row is found without a map. The keys of successive changes are far
-// apart, as in the Java application, which draws keys at random.
+// apart, as in the benchmark application of Google's Spanner Change Watcher, which draws keys at random.
 
 const (
-	// keySpace is the number of different keys. Keys are non-negative 32-bit integers, as in the Java application.
+	// keySpace is the number of different keys. Keys are non-negative 32-bit integers, as in the benchmark application
+	// of Google's Spanner Change Watcher.
 	keySpace = 1 << 31
 	// keyFactor is the factor between the number of a change and its key. It is odd, so that multiplication by it
-	// modulo a power of two is a permutation. It is 2^31 divided by the golden ratio, which scatters consecutive
-	// numbers (Knuth, The Art of Computer Programming, 6.4).
+	// modulo a power of two is a permutation. It is 2^31 divided by the golden ratio, because multiplication by this
+	// number scatters consecutive numbers (Knuth, The Art of Computer Programming, 6.4).
 	keyFactor = 1327217885
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// TestPace checks that the mean gap between transactions corresponds to the rate, and that their mean size is m. The
-// same seed must give the same transactions.
+// TestPace checks that the mean gap between transactions corresponds to the rate, and that the mean size of the
+// transactions is Load.Mutations. The same seed must give the same transactions.
 func TestPace(t *testing.T) {
 	const n = 100_000
 	for _, even := range []bool{false, true} {
@@ -141,8 +141,8 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// TestPollFigures checks the computation of the figures that the Java application shows, and of the number of index
-// rows.
+// TestPollFigures checks Share, the CPU time of all polls per second of the run, and IndexRows, the number of index
+// rows that a poll reads for each row that it returns.
 func TestPollFigures(t *testing.T) {
 	p := PollStatistics{Polls: 60, CPU: 0.0575, Rows: 500, RowsScanned: 1037}
 	if got := p.Share(time.Minute); math.Abs(got-0.0575) > 1e-9 {
@@ -232,8 +232,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestMatrix checks the list of experiments: the fifteen rows of the published table, each with its published
-// settings, and the two bursts.
+// TestMatrix checks the list of experiments in the mode Matrix: the fifteen rows of the table in studyOfWatching, each
+// with its published settings, and the two settings in bursts.
 func TestMatrix(t *testing.T) {
 	w := watchRun{Settings: Defaults()}
 	list := w.matrixExperiments()
@@ -255,7 +255,8 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestCapacityTarget checks that the highest rate held is compared with the target.
+// TestCapacityTarget checks that the report compares the target with the highest rate that the watchers have held, and
+// not with rates that they have not held.
 func TestCapacityTarget(t *testing.T) {
 	s := Defaults()
 	s.Mode = Capacity

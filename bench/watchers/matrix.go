@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The limits and intervals of the publication.
+// The poll intervals, and the limits of rows per poll, in the published benchmark studyOfWatching.
 const (
 	studyInterval = time.Second
 	studyLimit    = 10_000
@@ -17,7 +17,7 @@ const (
 // burstLoad is a load with one large transaction every other second.
 var burstLoad = Load{Transactions: 0.5, Mutations: 500}
 
-// matrix runs the settings of the published table and the two bursts, one after the other.
+// matrix runs the settings of the table in studyOfWatching, and then the two settings in bursts.
 func (w *watchRun) matrix(ctx context.Context) error {
 	for _, e := range w.matrixExperiments() {
 		if _, err := w.one(ctx, e); err != nil {
@@ -27,8 +27,8 @@ func (w *watchRun) matrix(ctx context.Context) error {
 	return nil
 }
 
-// matrixExperiments returns the experiments of the matrix. The publication gives the load, the number of watchers, the
-// interval and the limit of each experiment. All other values come from the settings.
+// matrixExperiments returns the experiments of the mode Matrix. The published benchmark studyOfWatching gives the load,
+// the number of watchers, the poll interval and the limit of each experiment. All other values come from the settings.
 func (w *watchRun) matrixExperiments() (list []watchExperiment) {
 	add := func(name string, l Load, way Watching, p *Published) {
 		load, watching := w.Load, w.Watching
@@ -50,7 +50,7 @@ func (p publishedRow) watching() Watching {
 	return Watching{Watchers: p.watchers, NoHint: p.noHint, NoShards: p.noShards, PollInterval: studyInterval, Limit: studyLimit}
 }
 
-// publishedFor returns the row of the published table with this load and these settings; nil if there is none.
+// publishedFor returns the row of publishedRows with this load and these settings; nil if there is none.
 func publishedFor(l Load, way Watching) *Published {
 	for _, row := range publishedRows {
 		same := row.transactions == l.Transactions && row.mutations == l.Mutations && row.watchers == way.Watchers &&
@@ -62,8 +62,8 @@ func publishedFor(l Load, way Watching) *Published {
 	return nil
 }
 
-// loadName returns the publication's name of a load. For a load that the publication does not have, loadName makes a
-// name from the load's rates.
+// loadName returns the name that studyOfWatching gives a load, such as "medium". For a load that is not in
+// studyOfWatching, it makes a name from the numbers of transactions and of rows.
 func loadName(l Load) string {
 	for _, row := range publishedRows {
 		if row.transactions == l.Transactions && row.mutations == l.Mutations {

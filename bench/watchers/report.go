@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// Report holds all results of a run of Watch. --json writes it.
+// Report holds all results of a call of Run. --json writes it.
 type Report struct {
 	report.Heading
 	Settings Settings     `json:"settings"`
@@ -70,8 +70,8 @@ func (r *Report) mostHeld() (best *Result) {
 	return best
 }
 
-// bracket returns the interval in which the highest possible rate lies. It goes from the rate of best, the highest that
-// was held, to the lowest higher rate that was not held.
+// bracket returns the interval in which the highest possible rate lies. The interval begins at the rate of best, which
+// is the highest rate that was held. It ends at the lowest rate above it that was not held.
 func (r *Report) bracket(best *Result) *report.Spread {
 	s := report.Exactly(best.perSecond())
 	for _, m := range r.Results {

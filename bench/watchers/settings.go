@@ -82,7 +82,8 @@ const (
 )
 
 const (
-	// The default names of the table and the index, which are those in the Java application.
+	// The default names of the table and the index. They are those in the benchmark application of Google's Spanner
+	// Change Watcher.
 	defaultWatchTable = "Singers"
 	defaultWatchIndex = "Idx_Singers_ShardId_LastUpdated"
 	// maxWatchMutations is the largest mean size of a transaction. It keeps a transaction of twice the mean size
@@ -93,8 +94,8 @@ const (
 	maxUpdaters = 10_000
 )
 
-// Defaults returns the default settings of the Java application. Where the application has none, it returns
-// values of our own.
+// Defaults returns the default settings of the benchmark application of Google's Spanner Change Watcher. For settings
+// that this application does not have, it returns values of our own.
 func Defaults() Settings {
 	return Settings{
 		Load:     Load{Transactions: 1, Mutations: 5, Updaters: 32, Seed: 1},
@@ -180,8 +181,8 @@ func (s Settings) writes() error {
 	return nil
 }
 
-// recommended reports whether this is the way of watching that the publication recommends: by polls, with a shard
-// provider and a table hint.
+// recommended reports whether this is the way of watching that studyOfWatching, the published benchmark, recommends: by
+// polls, with a shard provider and a table hint.
 func (w Watching) recommended() bool { return w.text() == recommended }
 
 const recommended = "recommended"

@@ -18,8 +18,9 @@ type side struct {
 	*deliveries
 	tag      string // request tag of its polls
 	watchers []*watch.Watcher
-	// repository keeps the checkpoints. It is the Java library's table in the database, or in memory if another side
-	// uses that table.
+	// repository keeps the checkpoints. The first side of an experiment keeps them in the database, in the same table
+	// as Google's Java library Spanner Change Watcher. The other sides keep theirs in memory, so that no side uses the
+	// checkpoints of another one.
 	repository watch.Repository
 	result     *Result
 
@@ -78,8 +79,9 @@ func (s *side) start(ctx context.Context, running *errgroup.Group, w *watchRun, 
 	return nil
 }
 
-// divide divides the shard values evenly among the watchers, as the Java application does. If the numbers are not
-// divisible, each of the first watchers gets one value more.
+// divide divides the shard values evenly among the watchers, as the benchmark application of Google's Spanner Change
+// Watcher does. If the number of shard values is not divisible by the number of watchers, each of the first watchers
+// gets one value more.
 func (s *side) divide() (parts [][]int64) {
 	next := int64(-(shardModulus - 1))
 	for i := range s.Watchers {

@@ -30,8 +30,8 @@ type PollMinute struct {
 	RowsScanned float64 `json:"avg_rows_scanned"`
 }
 
-// Share returns the CPU time of the polls divided by the duration of a run, which is a share of one core. The Java
-// application computes this for one minute.
+// Share returns the CPU time of the polls divided by the duration of a run, which is a share of one core. The benchmark
+// application of Google's Spanner Change Watcher computes the same value for one minute.
 func (p PollStatistics) Share(lasted time.Duration) float64 {
 	return p.CPU * float64(p.Polls) / lasted.Seconds()
 }
@@ -45,8 +45,9 @@ func (p PollStatistics) IndexRows() float64 {
 	return (p.RowsScanned - p.Rows) / p.Rows
 }
 
-// pollStatistics finds the polls by their request tag, minute by minute. The Java application finds them by their
-// text. Except for polls that read further pages, all polls of a side have the same text.
+// pollStatistics finds the polls of a side by their request tag, minute by minute. It returns the most frequent text of
+// the polls, because polls that read further pages have another text than the other polls. The benchmark application of
+// Google's Spanner Change Watcher finds polls by their text, and not by a tag.
 const pollStatistics = `SELECT ANY_VALUE(text HAVING MAX execution_count), SUM(execution_count),
   SUM(avg_cpu_seconds * execution_count), SUM(avg_latency_seconds * execution_count), SUM(avg_rows * execution_count), SUM(avg_rows_scanned * execution_count)
 FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE
@@ -92,7 +93,7 @@ func (p *PollStatistics) overMinutes(of func(PollMinute) float64) *report.Spread
 }
 
 // askPolls adds the server's statistics of the polls to the results. The statistics of a minute appear only after that
-// minute, so askPolls waits for them if StatisticsWait permits.
+// minute. askPolls waits for those of the last minute if that takes at most StatisticsWait.
 func (w *watchRun) askPolls(ctx context.Context) error {
 	if _, err := w.polls(ctx, ""); err != nil {
 		w.fact("the server has no statistics of queries: %s", report.OneLine(err))

@@ -15,7 +15,7 @@ import (
 
 // StreamWrites measures how much more a commit costs if a change stream watches its table. The same commits go to a
 // table with one change stream and to a table without any. The tables have the same columns and index as the table of
-// Watch.
+// Run.
 func StreamWrites() harness.Benchmark {
 	return harness.Benchmark{Name: "stream-writes", About: streamWritesAbout, Prepare: prepareStreamWrites, Figures: streamWritesFigures}
 }

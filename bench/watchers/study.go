@@ -9,8 +9,8 @@ var studyOfWatching = report.Study{
 	Author: "Knut Olav Løite", Date: "Google Cloud Community, 13 April 2021",
 }
 
-// Published holds the figures of one row of the published table. The column "average poll time" is the CPU time of a
-// poll.
+// Published holds the figures of one row of the table in studyOfWatching. Poll is the value in the column "average poll
+// time", which is the CPU time of a poll.
 type Published struct {
 	Load    string  `json:"load"`
 	Poll    float64 `json:"avg_poll_seconds,omitempty"`
@@ -18,7 +18,7 @@ type Published struct {
 	Latency string  `json:"latency,omitempty"`
 }
 
-// publishedRow is a row of the published table, which has settings and figures.
+// publishedRow is a row of the table in studyOfWatching: the settings of a run, and the figures that were measured.
 type publishedRow struct {
 	transactions float64
 	mutations    int
@@ -46,8 +46,9 @@ var publishedRows = []publishedRow{
 	{25, 100, 1, false, true, Published{"high", 14.8597, 173, "never catches up"}},
 }
 
-// bursts holds two settings for a load of few large transactions. The publication compares them without figures. The
-// first polls seldom with a small limit, the second every second with the usual limit.
+// bursts holds two settings for a load of few large transactions. studyOfWatching compares them, but gives no figures.
+// With the first setting, a watcher polls seldom and with a small limit. With the second, it polls every second and
+// with the usual limit.
 var bursts = []Watching{
 	{PollInterval: burstInterval, Limit: burstLimit, Watchers: 1},
 	{PollInterval: studyInterval, Limit: studyLimit, Watchers: 1},

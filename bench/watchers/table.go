@@ -11,9 +11,9 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// The table is that of the Java application. It has a key, texts, a picture, the commit timestamp, and a shard column
-// that is computed from the names. Shard values are from -18 to 18, because MOD takes the sign of its first argument.
-// The index leaves out rows whose shard or timestamp is NULL.
+// The table is that of the benchmark application of Google's Spanner Change Watcher. It has a key, texts, a picture,
+// the commit timestamp, and a shard column that is computed from the names. Shard values are from -18 to 18, because
+// MOD takes the sign of its first argument. The index leaves out rows whose shard or timestamp is NULL.
 const (
 	shardModulus = 19
 	shardValues  = 2*shardModulus - 1
@@ -43,11 +43,12 @@ const (
 var singerColumns = []string{"SingerId", "FirstName", "LastName", "BirthDate", "Picture", "Processed", timestampColumn}
 
 const (
-	// pictureSize is the largest size of a picture in the load, in bytes, as in the Java application.
+	// pictureSize is the largest size of a picture in the load, in bytes. It is that of the benchmark application of
+	// Google's Spanner Change Watcher.
 	pictureSize = 1024
-	// oldPictureSize is the largest size in bytes of a picture in rows that are written before the load. These
-	// pictures are small because polls never read these rows; the study does not describe the contents of its 17
-	// million rows.
+	// oldPictureSize is the largest size in bytes of a picture in rows that are written before the load. It is smaller
+	// than pictureSize, because polls never read these rows. The published benchmark studyOfWatching has 17 million
+	// such rows, but does not describe their contents.
 	oldPictureSize = 32
 	// nameSize is the largest number of random bytes in a name. The name is their base64 encoding.
 	nameSize = 10
@@ -87,8 +88,8 @@ func (s *singers) list(number int64, n int) []*spanner.Mutation {
 	return list
 }
 
-// row returns a mutation that writes the row of a change. at is the value of the timestamp column: a time,
-// spanner.CommitTimestamp, or NULL.
+// row returns the mutation of the change with a number: it writes one row with random contents. at is the value of the
+// row's timestamp column: a time, spanner.CommitTimestamp, or NULL.
 func (s *singers) row(number int64, at any) *spanner.Mutation {
 	size := 1 + s.rand.IntN(s.largest)
 	from := s.rand.IntN(len(s.picture) - size)

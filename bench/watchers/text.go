@@ -40,7 +40,7 @@ func (r *Report) Text(w io.Writer) error {
 	return t.Print(w)
 }
 
-// Headlines returns at most one sentence, which compares the study's result with ours.
+// Headlines returns at most one sentence, which compares the CPU time of a poll in studyOfWatching with that of ours.
 func (r *Report) Headlines() (list []string) {
 	for _, m := range r.Results {
 		if m.Published == nil || m.Polls == nil {

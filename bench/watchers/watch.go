@@ -21,7 +21,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/resultset"
 )
 
-// watchRun is the state of a run of Watch.
+// watchRun is the state of one call of Run.
 type watchRun struct {
 	Settings
 	target *harness.Target
@@ -36,9 +36,8 @@ type watchRun struct {
 	shown time.Time // when the status was last shown
 }
 
-// Watch writes changes and watches them. It reports when each change was delivered, and whether any was lost or
-// delivered twice. The settings must have passed Check. If the run fails, Watch still reports the measurements made so
-// far.
+// Run writes changes and watches them. It reports when each change was delivered, and whether any was lost or delivered
+// twice. The settings must have passed Check. If the run fails, Run still reports the measurements made so far.
 func Run(ctx context.Context, s Settings) (results *Report, err error) {
 	files, err := s.Outputs.Create()
 	if err != nil {
@@ -114,8 +113,8 @@ func (w *watchRun) forget(ctx context.Context) error {
 	return err
 }
 
-// lastSeenTable is the name of the table in which the Java library stores checkpoints: the commit timestamps last
-// seen.
+// lastSeenTable is the name of the table in which Google's Java library Spanner Change Watcher stores checkpoints: the
+// commit timestamps last seen. Package watch uses the same table.
 const lastSeenTable = "LAST_SEEN_COMMIT_TIMESTAMPS"
 
 // watchExperiment is one load and the sides that watch it at the same time, each in a way of its own.
@@ -137,8 +136,9 @@ func (w *watchRun) experiment(ways ...Watching) watchExperiment {
 func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*Result, error) {
 	made := &changes{first: w.next}
 	write := &writer{Load: e.load, client: w.target.Client, table: w.Table, changes: made}
-	// In the matrix, settings with the same division of the shards would continue from each other's checkpoints,
-	// although other loads have run in between. So the checkpoints are deleted.
+	// In the mode Matrix, several settings divide the shards in the same way. Without this deletion, the watchers of
+	// one setting would continue from the checkpoints of another one, and would first deliver the changes of all loads
+	// that have run in between.
 	if w.Reset || w.Mode == Matrix {
 		if err := w.forget(ctx); err != nil {
 			return nil, err
@@ -149,8 +149,9 @@ func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*Result, error
 		return nil, err
 	}
 	if e.backlog > 0 {
-		// A record of a change stream holds the changes of one transaction. So that records are comparable, the
-		// transactions of the backlog have the same size as those of the load.
+		// A record of a change stream holds the changes of one transaction, and the report counts records. So the
+		// transactions of the backlog get the same size as those of the load. Otherwise the counts and times of the
+		// records could not be compared.
 		batch := harness.LoadBatch
 		if w.Source == Stream {
 			batch = e.load.Mutations

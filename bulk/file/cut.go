@@ -11,8 +11,8 @@ import (
 const cutBuffer = 1 << 18
 
 // cut divides the rows of a text file into up to n ranges of bytes. It returns the offsets at which the ranges start,
-// followed by the end of the last range. If the syntax has quotes, it must read the file up to the last cut, since
-// line ends within quotes do not end a row.
+// followed by the end of the last range. If the syntax has quotes, cut reads the file up to the start of the last
+// range, since line ends within quotes do not end a row. Otherwise it reads only a part of the file before each start.
 func cut(ctx context.Context, f textFile, n int, s syntax) ([]int64, error) {
 	cuts := []int64{f.from}
 	if n < 2 {

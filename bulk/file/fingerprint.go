@@ -102,9 +102,9 @@ func (o Options) begin(name string) (f textFile, s syntax, err error) {
 	return f, s, err
 }
 
-// findEffort limits the work of Find: it is the maximum number of bytes that Find compares for each byte of the file. A
-// file of less than 64 MiB counts as 64 MiB. Without this limit, Find would take very long for a file of equal lines.
-// Each comparison also counts as cutBuffer bytes, in addition to the bytes compared.
+// findEffort limits the work of Find, which would otherwise take very long for a file of equal lines. Find may compare
+// this many bytes for each byte of the file, where a file of less than 64 MiB counts as 64 MiB. Each comparison counts
+// as cutBuffer bytes more than it compares, because a short one has a cost, too.
 const findEffort = 4
 
 // Find finds extents of a text file by their fingerprints, wherever they now are in the file. extents[i] has the

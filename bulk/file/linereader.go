@@ -23,7 +23,8 @@ type lineReader struct {
 
 const (
 	lineBuffer = 1 << 20
-	// maxRow is the largest number of bytes of a row. Spanner accepts commits of up to 100 MB
+	// maxRow is the largest number of bytes of a row. A longer row could not be written, because Spanner accepts
+	// commits of up to 100 MB
 	// (https://cloud.google.com/spanner/quotas#limits_for_creating_reading_updating_and_deleting_data).
 	maxRow = 100 << 20
 )

@@ -14,12 +14,12 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
-// The checks in this file are needed because Arrow's library limits the sizes of a Parquet file's pages, but not other
-// allocations that a file can cause: for the number of children of a column, of values in a dictionary, and of values
-// in a block of deltas, and for the length of values that share prefixes. These allocations do not even use the
-// allocator. So we check the footer before the library reads it, and the pages of a row group before the library reads
-// the row group. For that we read the headers of all pages, but the contents only of pages with a delta encoding,
-// which few writers choose.
+// The checks in this file are needed because a damaged Parquet file can make Arrow's library allocate much memory. The
+// library limits the sizes of pages, but not four other allocations: for the children of a column, for the values of a
+// dictionary, for the values of a block of deltas, and for values that share prefixes. The allocator of this package
+// cannot limit them either, because the library does not use it for them. So we check the footer before the library
+// reads it, and the pages of a row group before the library reads the row group. For that we read the headers of all
+// pages. We read the contents only of pages with a delta encoding, which few writers choose.
 
 const (
 	// mostStructs is the largest number of structs in a footer. A row group has about 6 structs for each column.

@@ -8,9 +8,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// boundedCodec decompresses a page into exactly the number of bytes that the page's header claims. The reader has checked
-// that number. The library's own codecs for Snappy and Zstandard trust the compressed data: they would allocate the
-// size that the data claims or expands to.
+// boundedCodec decompresses a page into exactly the number of bytes that the page's header claims. checkRowGroup has
+// checked that number before. The library's own codecs for Snappy and Zstandard trust the compressed data: they would
+// allocate the size that the data claims or expands to.
 type boundedCodec struct {
 	compress.Codec
 	decode func(dst, src []byte) ([]byte, error)

@@ -97,8 +97,9 @@ func (t *thrift) list() (n int, kind byte) {
 }
 
 // thriftLayout describes, by field id, those fields of a struct that are lists or that contain lists. Arrow's library
-// reads a list's elements without checking the element type in the list's header. So our check demands the type that
-// the library reads.
+// reads the elements of a list as the type that the Parquet format prescribes, without checking the type in the list's
+// header. So skip, which checks the bytes before Arrow's library reads them, refuses a list whose header has another
+// type.
 type thriftLayout map[int64]thriftField
 
 type thriftField struct {

@@ -64,8 +64,8 @@ type committer struct {
 	reject  func(bulk.BadRow) error
 }
 
-// mutations returns mutations that write the rows. With the mode Insert, the last mutation has only one row, because
-// the client sends the last mutation a second time when it begins the transaction.
+// mutations returns mutations that write the rows. With the mode Insert, the client sends the last mutation twice: when
+// it begins the transaction, and again with the commit. So the last mutation then gets only one row.
 func (c *committer) mutations(r *rows) (list []*spanner.Mutation, err error) {
 	parts := []*rows{r}
 	if n := r.len(); c.mode == Insert && n > 1 {
@@ -145,8 +145,8 @@ func (c *committer) divide(ctx context.Context, r *rows, refused error) (written
 	return written, nil
 }
 
-// isOfRow reports whether the content of a single row may have caused the error, so that the other rows can be
-// committed without it.
+// isOfRow reports whether the content of a single row may have caused the error. If so, the other rows can be committed
+// without that row.
 func isOfRow(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.AlreadyExists, codes.FailedPrecondition, codes.OutOfRange, codes.NotFound:
@@ -180,8 +180,8 @@ func (c *committer) apply(ctx context.Context, m []*spanner.Mutation) error {
 
 // repeat calls do, which commits rows. It calls do again while the server is busy or cannot be reached. unanswered is
 // true if the connection broke during an attempt, so that this attempt may have succeeded. With InsertOrUpdate and
-// Replace, repeating such an attempt changes nothing. With Insert, the repeated attempt may find its own rows in the
-// table.
+// Replace, repeating such an attempt changes nothing. With Insert, the repeated attempt may fail because it finds its
+// own rows in the table. The caller must not count these rows as duplicates.
 func repeat(ctx context.Context, do func() error) (unanswered bool, err error) {
 	const (
 		attempts = 8 // the maximum number of attempts while the server is busy

@@ -11,9 +11,10 @@ import (
 	"github.com/cloudspannerecosystem/memefish/token"
 )
 
-// parseDDL parses a statement. It changes the text of two kinds of statements before memefish can parse them. All other
-// parts keep their positions. CREATE SEQUENCE without OPTIONS gets options, which parseDDL removes from the result. In
-// CREATE CHANGE STREAM, simple names replace the names of tables in named schemas.
+// parseDDL parses a statement. memefish cannot parse two kinds of statements: CREATE SEQUENCE without OPTIONS, and
+// CREATE CHANGE STREAM for tables in named schemas. For these, parseDDL parses a changed text. It appends options to
+// CREATE SEQUENCE, and removes them from the result. In CREATE CHANGE STREAM, it replaces the names of such tables by
+// simple names of the same length. So all other parts keep their positions in the text.
 func parseDDL(text string) (ast.DDL, error) {
 	statement, err := memefish.ParseDDL("", text)
 	switch {
@@ -174,7 +175,8 @@ func defines(text string) bool {
 		}
 		text = statement.SQL()
 	}
-	// The server may support statements that this program cannot parse.
+	// This program cannot parse some statements that the server supports. Of these, it accepts those that create an
+	// object, and not those that replace one.
 	return strings.HasPrefix(text, "CREATE ") && !strings.HasPrefix(text, "CREATE OR ")
 }
 

@@ -4,7 +4,8 @@ package transfer
 
 import "os"
 
-// lockFile does nothing: on this system, two processes must not share a file.
+// lockFile does nothing, because this program supports file locks only on Unix. The user must make sure that no two
+// processes use the same file.
 func lockFile(*os.File) error { return nil }
 
 // syncDir does nothing: on this system, directories cannot be synced.

@@ -27,12 +27,12 @@ import (
 // Folder is a folder that Export, or Cloud Spanner, has written. OpenFolder has checked that the folder's files exist
 // and lie within the folder.
 type Folder struct {
-	// Tables are ordered so that their rows can be written in this order. Each table comes after its parent, and after the tables to which its
-	// foreign keys refer, unless the foreign keys form a cycle.
+	// Tables are ordered so that their rows can be written in this order. Each table comes after its parent, and after
+	// the tables to which its foreign keys refer, unless the foreign keys form a cycle.
 	Tables []FolderTable
 	// Before holds the statements to run before rows are written. They create the tables and what the tables need.
-	// After holds the statements to run when the rows are written: for foreign keys, indexes and change streams, which
-	// then cost less, and for views and roles.
+	// After holds the statements to run when all rows are written. They create foreign keys, indexes and change
+	// streams, because writing the rows would cost more if these existed already. They also create views and roles.
 	Before, After []string
 	// ProtoDescriptors holds the descriptors of the proto bundle that Before creates.
 	ProtoDescriptors []byte

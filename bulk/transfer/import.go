@@ -101,8 +101,9 @@ func Import(ctx context.Context, o ImportOptions) (result ImportResult, err erro
 	return result, err
 }
 
-// checkKey returns an error if the database generates a part of the key. An import into this table cannot send rows
-// again, because it cannot find the rows in the table that it sent before.
+// checkKey returns an error if the database generates a part of the key. Import calls it when it would send rows again
+// that an earlier run has sent. With a generated key, Import cannot find the earlier rows in the table, and would write
+// them a second time with new keys.
 func (o *ImportOptions) checkKey(columns []bulk.ColumnInfo) error {
 	for _, name := range o.Table.Key {
 		if !slices.ContainsFunc(columns, func(c bulk.ColumnInfo) bool { return strings.EqualFold(c.Name, name) }) {

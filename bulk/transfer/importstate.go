@@ -15,8 +15,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// ImportState is a file that records which rows of which files are in a table, so that an import can continue after an interruption or a bad row.
-// The file is locked, so only one import at a time uses it. It has JSON lines:
+// ImportState is a file that records which rows of which files are in a table, so that an import can continue after an
+// interruption or a bad row. The file is locked, so only one import at a time uses it. It has JSON lines:
 //
 //	{"version":2,"server":"127.0.0.1:9010","database":"projects/p/instances/i/databases/d","table":"Singers"}
 //	{"creates":true}                        the import makes the table
@@ -29,7 +29,8 @@ import (
 // If a file has changed, the fingerprints tell which rows are still as they were when they were sent. Such rows are
 // not sent again, wherever they are now in the file.
 //
-// A line is durable only when it is synced, and several lines are synced together. So after a crash an import may write a few rows again.
+// A line is durable only when it is synced, and several lines are synced together. So after a crash an import may write
+// a few rows again.
 type ImportState struct {
 	journal *journal
 	target  ImportTarget
@@ -358,7 +359,8 @@ func (s *ImportState) resume(name string, now, before *importedFile) error {
 	return err
 }
 
-// Finish removes the files of the import from the state, because the import is complete, and unlocks the state file.
+// Finish removes the files of the import from the state, because the import is complete. Then it unlocks the state
+// file, or deletes it if the state holds nothing from which a later import can continue.
 func (s *ImportState) Finish() error {
 	var lines []any
 	for _, f := range s.now {
@@ -379,7 +381,7 @@ func (s *ImportState) mayBeIn(e bulk.Extent) bool {
 	return f.Resent || slices.ContainsFunc(f.sent, func(x stateExtent) bool { return x.From < e.To && e.From < x.To })
 }
 
-// resends reports whether rows that an earlier run has sent may be sent again.
+// resends reports whether this import may send rows again that an earlier run has already sent.
 func (s *ImportState) resends() bool {
 	for _, f := range s.now {
 		if f.Resent {

@@ -10,9 +10,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// TestDurable checks that a line is written only after the work that it reports is durable, and that append returns
-// only after a sync. If the sync or the work fails, later calls must return the error. The test uses a pipe, which
-// cannot be synced.
+// TestDurable checks that a journal writes a line only after the work that the line reports is durable, and that append
+// fails if the line cannot be synced. For the latter, the test appends a line to a pipe, which cannot be synced. If the
+// sync or the work fails, later calls must return the error, too.
 func TestDurable(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -106,7 +106,8 @@ func (p *pipeline) write(rows int, do func(ctx context.Context, mayBeIn bool) (i
 	})
 }
 
-// noteSent records in the state that rows of the segment may have been sent. This is needed only for the mode Insert.
+// noteSent records in the state that rows of the segment may have been sent. Only the mode Insert needs this, because
+// with the other modes, sending a row twice has the same effect as sending it once.
 func (p *pipeline) noteSent() error {
 	if p.Mode != Insert || p.State == nil || p.sent {
 		return nil
@@ -152,7 +153,7 @@ func (p *pipeline) addColumns(batch arrow.RecordBatch, from bulk.Reader) error {
 }
 
 // fitting returns how many rows of a batch go into one commit. The first of them is the row with the index from. The
-// number is the parameter most, or less if these rows are larger than other rows.
+// number is the parameter most, or less if so many rows take more than 2*commitBytes bytes.
 func fitting(batch arrow.RecordBatch, from, most int) int {
 	n := min(most, int(batch.NumRows())-from)
 	for n > 1 && n*rowBytes(batch, from, from+n) > 2*commitBytes {

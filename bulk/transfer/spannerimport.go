@@ -98,7 +98,7 @@ func openSpanner(dir, database string) (*Folder, error) {
 }
 
 // before returns the statements that set the database options and create the proto bundle. spanner-export.json itself
-// defines these.
+// contains these definitions. The definitions of tables and of other objects are in Avro schemas instead.
 func (e *spannerExport) before(database string) (list []string) {
 	for _, o := range e.DatabaseOptions {
 		value := o.Value
@@ -210,7 +210,8 @@ func sequenceDDL(name string, root *avro.SchemaNode) string {
 	return strings.TrimSpace(ddl + " " + sequenceClauses(root.Props))
 }
 
-// sequenceClauses returns the clauses of a sequence or an identity column. In Spanner's exports, "null" means that a property is not set.
+// sequenceClauses returns the clauses of a sequence or an identity column. In Spanner's exports, "null" means that a
+// property is not set.
 func sequenceClauses(props map[string]any) string {
 	set := func(name string) (string, bool) {
 		text := property(props, name)

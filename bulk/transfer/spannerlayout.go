@@ -248,7 +248,8 @@ func addNumbered(r *file.AvroRecord, name, value string) {
 
 func options(o *ast.Options) (list []avrotype.Property) { return optionsAs(propOption, o) }
 
-// optionsAs converts options to properties. The name of a property is name, followed by a number.
+// optionsAs converts options to properties. The properties are called name0, name1 and so on, where name is the
+// parameter.
 func optionsAs(name string, o *ast.Options) (list []avrotype.Property) {
 	if o == nil {
 		return nil
@@ -259,7 +260,8 @@ func optionsAs(name string, o *ast.Options) (list []avrotype.Property) {
 	return list
 }
 
-// sequenceRecord returns the schema of a sequence. It writes all properties as options, which every version of the template understands.
+// sequenceRecord returns the schema of a sequence. It writes all properties as options, which every version of the
+// template understands.
 func sequenceRecord(s *ast.CreateSequence) *file.AvroRecord {
 	r := newRecord(pathName(s.Name))
 	list := optionsAs(propSequenceOption, s.Options)
@@ -335,7 +337,8 @@ func tableRecord(s *ast.CreateTable) *file.AvroRecord {
 	return r
 }
 
-// constraint adds a table constraint to the schema r: a foreign key as an ALTER TABLE statement, or a check.
+// constraint adds a table constraint to the schema r. A foreign key becomes a property with an ALTER TABLE statement. A
+// check constraint becomes a property with the text of the constraint.
 func constraint(r *file.AvroRecord, table string, c *ast.TableConstraint) {
 	if _, ok := c.Constraint.(*ast.ForeignKey); ok {
 		addNumbered(r, propForeignKey, "ALTER TABLE "+quoteName(table)+" ADD "+c.SQL())

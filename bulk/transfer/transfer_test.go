@@ -322,8 +322,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestRejectsAfterKill leaves an incomplete last line in the reject file, as a kill does. The next line must not be
-// joined with it. Lines may be long.
+// TestRejectsAfterKill leaves an incomplete last line in the reject file, as a kill does. The next line that Add writes
+// must not be joined with it. The file also has a complete line of 2 MiB, which must stay as it is.
 func TestRejectsAfterKill(t *testing.T) {
 	long, err := json.Marshal(bulk.BadRow{Place: bulk.Place{File: "a.csv", Line: 1}, Reason: strings.Repeat("x", 2<<20)})
 	if err != nil {

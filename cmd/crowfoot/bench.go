@@ -50,8 +50,9 @@ func benchCommand(c *cobra.Command, s *bench.Settings, choose func() ([]harness.
 	return c
 }
 
-// uselessFlags lists flags that can be useless. If beside is false, the flag in the field flag has no effect without
-// the flag in the field other. If beside is true, it has no effect when other is set, too.
+// uselessFlags lists pairs of flags of which the first one can be useless. If beside is false, the flag in the field
+// flag has no effect when the flag in the field other is not set. If beside is true, it has no effect when that other
+// flag is set.
 var uselessFlags = []struct {
 	flag, other string
 	beside      bool

@@ -87,7 +87,9 @@ func (p *connectivity) begin() {
 	p.waiting++
 }
 
-// end records how a call ended. answered says whether the server has answered, if err is nil.
+// end records how a call ended. If err is nil, answered says whether the server has answered. Most errors are answers
+// of the server, too. The exceptions are the error of an unavailable server, and the errors of a call that the command
+// itself has ended.
 func (p *connectivity) end(err error, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +109,8 @@ func (p *connectivity) end(err error, answered bool) {
 }
 
 // silence returns for how long the server has not answered while the command waited for it, and the error of the last
-// failed call, if one failed. It returns 0 if the command does not wait.
+// failed call, if one failed. It returns 0 if no call is running and the server has answered since the last call
+// failed.
 func (p *connectivity) silence() (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,8 +120,8 @@ func (p *connectivity) silence() (time.Duration, error) {
 	return time.Since(p.since), p.failed
 }
 
-// String returns a line that says how long the command has waited for the server, or "" if it does not wait or began to
-// wait just now.
+// String returns a line that says how long the command has waited for the server. It returns "" if the command has
+// waited for less than silenceNoted, or does not wait.
 func (p *connectivity) String() string {
 	silent, failed := p.silence()
 	if silent < silenceNoted {

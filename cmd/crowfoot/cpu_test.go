@@ -169,10 +169,12 @@ func TestCPUToldApart(t *testing.T) {
 	}
 }
 
-// toldApart reports whether two kinds of requests are charged the same together (heavyToo, lightToo) as alone (heavy,
-// light). A light request really takes more CPU time when there are few light ones among heavy ones: they then share
-// fewer system calls, and find other data in the processor's caches. So a light request may be charged more, by up to a
-// third of a heavy request. A server that mixed the two kinds up would charge it half of a heavy request more.
+// toldApart reports whether the server charges two kinds of requests correctly when both run at the same time. heavy
+// and light are the CPU times that a request of each kind is charged when its kind runs alone. heavyToo and lightToo
+// are those when both kinds run. They must be about the same, with one exception: among heavy requests, a light request
+// really takes more CPU time. Few light requests share fewer system calls than many, and the heavy ones replace their
+// data in the processor's caches. So a light request may be charged more than alone, by up to a third of a heavy
+// request. A server that mixed the two kinds up would charge it half of a heavy request more than alone.
 func toldApart(heavy, light, heavyToo, lightToo time.Duration) bool {
 	const most = 2
 	alone, together := heavy.Seconds()/light.Seconds(), heavyToo.Seconds()/lightToo.Seconds()

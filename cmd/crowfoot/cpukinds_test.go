@@ -198,10 +198,11 @@ func TestCPUOfKinds(t *testing.T) {
 	}
 }
 
-// TestCPUOfMix runs one statement many times for few rows, under a load that makes the server measure only one
-// execution in a few, and then once for all rows. The long execution must be charged as much as when it runs alone, and
-// so must the short ones. On a core whose other hardware thread is busy, the same work takes one and a half times as
-// long. Therefore the test alternates executions alone and under load, and compares their sums.
+// TestCPUOfMix runs one statement many times for few rows and then once for all rows, while other requests keep the
+// server busy. Under this load, the server measures only one execution in a few. The long execution must be charged
+// about as much as when it runs alone, and a short one at most a hundredth of that. On a core whose other hardware
+// thread is busy, the same work takes one and a half times as long, so the test cannot compare single executions. It
+// alternates executions alone and under load, and compares their sums.
 func TestCPUOfMix(t *testing.T) {
 	needsThreadClocks(t)
 	c := newCharging(t)

@@ -17,10 +17,10 @@ import (
 	"testing"
 )
 
-// pages lists the documents whose blocks are run. For each document it has the languages of the blocks other than shell
-// and Go. TestDocuments runs the documents without other languages. interop/docs runs the rest: it installs what these
-// languages need, and sets CROWFOOT_TEST_DOCS to the class path of the Java programs. TestPages fails if a document is
-// missing here.
+// pages lists the documents whose blocks are run. For each document it has the languages of its blocks other than shell
+// and Go. interop/docs installs what these languages need, and sets CROWFOOT_TEST_DOCS to the class path of the Java
+// programs. If that variable is set, TestDocuments runs only the documents that have other languages, and otherwise
+// only those that have none. TestPages fails if a document is missing here.
 var pages = map[string][]string{
 	"README.md":                     nil,
 	"docs/benchmarks.md":            nil,

@@ -539,8 +539,10 @@ func foreignFiles() (files []foreignFile, err error) {
 	return files, nil
 }
 
-// foreignParquet returns options for writing Parquet files in ways that exports do not use: uncompressed pages of both
-// versions, whose changed bytes are values and levels; other compressions; and delta encodings.
+// foreignParquet returns options for writing Parquet files in ways that exports do not use. Some files have
+// uncompressed pages: there, a changed byte changes a value or a level, and does not just break a compressed block.
+// Some have delta encodings, or other compressions than exports. There is each of these files with both versions of
+// data pages.
 func foreignParquet() (ways [][]parquet.WriterProperty) {
 	for _, way := range [][]parquet.WriterProperty{
 		{parquet.WithCompression(compress.Codecs.Uncompressed)},

@@ -122,7 +122,7 @@ func (s *importSettings) loadFolder(ctx context.Context, client *spanner.Client,
 }
 
 // tablesOf returns the tables of the database into which the tables of a folder are imported. It returns an error if
-// one of them does not exist or does not match.
+// one of them does not exist, or if its columns do not fit the exported columns.
 func (s *importSettings) tablesOf(ctx context.Context, client *spanner.Client, dir string, folder *transfer.Folder) (tables []*bulk.TableInfo, err error) {
 	there, err := s.describeAll(ctx, client)
 	if err != nil {

@@ -90,7 +90,8 @@ func awaitCommits(t *testing.T, counters []*counter, more int64) {
 	}
 }
 
-// run commits transactions until ctx ends. The worker may not learn whether the last one was committed.
+// run commits transactions until ctx ends. If ctx ends during a commit, the worker does not learn whether this last
+// transaction was committed.
 func (c *counter) run(ctx context.Context, t *testing.T) {
 	for ctx.Err() == nil {
 		if _, err := c.client.ReadWriteTransaction(ctx, c.add); err != nil {

@@ -111,8 +111,9 @@ func below(c *cobra.Command) string {
 
 var singleDash = regexp.MustCompile(`^-[a-z][a-z-]+(=|$)`)
 
-// doubleDashes adds a second dash to long flags that have one, because the flag package of Go's standard library
-// accepts both. Flags of one letter such as -w 50 are not changed. They cannot be written together, as in -wm.
+// doubleDashes adds a second dash to long flags that have only one. So users can write one dash or two, as in programs
+// that use the flag package of Go's standard library. Flags of one letter such as -w 50 are not changed. They cannot be
+// written together, as in -wm.
 func doubleDashes(args []string) []string {
 	changed := make([]string, len(args))
 	for i, arg := range args {

@@ -107,7 +107,8 @@ var flagsOf = map[string]string{
 }
 
 // withFlag adds to an error of starting the server the flag or environment variable whose value caused it. The result
-// is a usage error, except if the operating system refused the value, such as an address that another program uses.
+// is a usage error, except if the operating system refused the value. Then, for example when another program uses the
+// address, the same command line may be right at another time.
 func withFlag(err error, flags *pflag.FlagSet) error {
 	var option *crowfoot.OptionError
 	if !errors.As(err, &option) {
@@ -155,8 +156,9 @@ func (s *startSettings) run(ctx context.Context) error {
 	return server.Close()
 }
 
-// limitHeap sets Go's memory limit to the heap's share of total bytes, so that garbage is collected more often when the
-// heap comes near the limit. It does nothing if the user has set GOMEMLIMIT.
+// limitHeap divides total, the bytes of memory that the server may use, and sets Go's memory limit to the heap's share.
+// So garbage is collected more often when the heap comes near the limit. limitHeap does nothing if the user has set
+// GOMEMLIMIT.
 func limitHeap(total int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memory.Divide(total).Heap)

@@ -178,9 +178,10 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestCorrectedFile imports a file with an error, corrects the file and runs the same command again, which must
-// succeed. It imports the same file from the same folder into another database. No message may contain JSON. If the
-// server has lost the rows in the meantime, the import must send them again.
+// TestCorrectedFile imports a file with a bad row into two databases, from the same folder, so that both imports fail.
+// It corrects the file and runs the same commands again. Both must succeed, and must not send unchanged rows again. No
+// message may contain JSON, such as lines of the state files. Finally, an import fails, and the server loses its rows
+// by a restart. With the corrected file, the import must then send all rows again.
 func TestCorrectedFile(t *testing.T) {
 	const other = "projects/p/instances/i/databases/other"
 	t.Setenv("XDG_STATE_HOME", t.TempDir())

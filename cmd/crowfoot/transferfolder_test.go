@@ -60,8 +60,7 @@ var edges = map[string][]string{
 	"AP": {"ARRAY<shop.Item>[]", "[NEW shop.Item(7 AS id), NULL, NEW shop.Item()]"}, "AE": {"ARRAY<shop.Kind>[]", "[CAST('BOOK' AS shop.Kind), NULL]"},
 }
 
-// fillWhole writes rows into tables of wholeDDL and edgesDDL, and leaves some tables empty. It also adds a column to
-// music.Played.
+// fillWhole writes rows into tables of wholeDDL and edgesDDL. It leaves some of these tables empty.
 func fillWhole(t *testing.T, client *spanner.Client) {
 	t.Helper()
 	k := 0

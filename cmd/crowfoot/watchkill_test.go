@@ -189,8 +189,9 @@ func (w *killedWatcher) kill() {
 	w.kills++
 }
 
-// stop sends SIGTERM to the watcher, which should then shut down cleanly. If the watcher is only starting, the signal
-// may kill it. If its command has just killed itself, the watcher may report that instead.
+// stop sends SIGTERM to the watcher, which should then shut down cleanly. There are two exceptions. If the watcher has
+// not finished starting, the signal may kill it. If the watcher's command has just killed itself, the watcher may
+// report that instead of shutting down cleanly.
 func (w *killedWatcher) stop() {
 	w.t.Helper()
 	w.cmd.Process.Signal(syscall.SIGTERM)

@@ -51,8 +51,9 @@ func createLife(dir string) (*os.File, error) {
 
 func lifeName(dir string, n int) string { return filepath.Join(dir, fmt.Sprintf("%06d", n)) }
 
-// stoppedInOrder notes that the last life has ended with a clean shutdown. Then everything that a watcher without a
-// command has delivered is also stored in its repository.
+// stoppedInOrder notes that the last life has ended with a clean shutdown. By then a watcher without a command has
+// stored in its repository how far it has delivered. So the next life need not deliver these changes again, and check
+// treats repeated ones as errors.
 func (d *deliveries) stoppedInOrder() {
 	if d.read(); d.inOrder == nil {
 		d.inOrder = map[int]bool{}
@@ -126,7 +127,9 @@ func (d *deliveries) upTo(last time.Time, changes int) bool {
 //     repeat changes of an earlier one. A life that reads a change stream leaves no change out.
 //   - A life that reads a change stream delivers whole transactions, except perhaps its last one, and each transaction
 //     was delivered whole by some life. In a life that polls, timestamps do not go back.
-//   - After a life that ended with a clean shutdown nothing is repeated, if the repository can ensure that.
+//   - After a life that ended with a clean shutdown, the next life repeats nothing, with two exceptions. A command may
+//     have written a line that it has not acknowledged. A repository in a table cannot store a position within a
+//     transaction of a change stream.
 func (d *deliveries) check(l *ledger) {
 	d.t.Helper()
 	d.read()

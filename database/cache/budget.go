@@ -83,12 +83,14 @@ func (k *Budget) leave(c aging) {
 	delete(k.members, c)
 }
 
-// Only multiplexed sessions may take the last 1/multiplexedShare of the sessions' memory. A client needs a multiplexed
-// session to begin at all. In contrast, it can make any number of regular sessions, each of which stays for an hour.
+// Only multiplexed sessions may take the last 1/multiplexedShare of the sessions' memory. If regular sessions could
+// take all of the memory, new clients could not begin, because each client first needs a multiplexed session. A client
+// can make any number of regular sessions, and each of them stays for an hour.
 const multiplexedShare = 4
 
-// accountStep is the largest number of bytes that an account may take beyond what it needs. KeepSessions leaves that
-// many bytes of the sessions' share unused, because dropping cache entries could not free them.
+// accountStep is the largest number of bytes that an account may take from the memory.Budget without needing them.
+// KeepSessions lets sessions need at most their share of the memory minus accountStep. So the account never takes more
+// than the share. Otherwise the memory.Budget would refuse the excess, and tryGrow would drop cache entries in vain.
 const accountStep = 256 << 10
 
 // KeepSessions charges n bytes for new sessions. multiplexed says whether they are multiplexed ones. It fails with

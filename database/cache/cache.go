@@ -7,8 +7,9 @@ const (
 	Entries  = 2000 // entries in one generation
 	maxBytes = 64 << 20
 
-	// The size of an entry is estimated as EntryBytes, plus entryBytesPer for each byte of its key. The reason: a
-	// prepared statement takes about 10 KiB, and a long SQL text has a few words of memory for each name and literal.
+	// The size of an entry is estimated as EntryBytes, plus entryBytesPer for each byte of its key. The reason: an
+	// entry is usually a prepared statement. It takes about 10 KiB, and if its SQL text is long, a few machine words
+	// more for each name and literal in the text.
 	EntryBytes    = 8 << 10
 	entryBytesPer = 32 // bytes for each byte of the key
 )

@@ -48,12 +48,13 @@ func (c *copyChanges) set(id schema.TableID, number uint64, to chunkChanges) {
 	c.byCopy[id][number] = to
 }
 
-// A pass also reads versions that earlier passes have counted, if they are still in memory. So the upkeep pauses after
-// a pass for restOfCounts times the CPU time of the pass. The pause is restOfFew times that CPU time while there are
-// few commits: while another pass would cost more than countOfCommit for each commit since the last pass. CPU time
-// counts, not elapsed time, because a pass that waits for a processor or the disk delays no commit. The pause is never
-// longer than CountWithin, since even one commit may change many rows, which make reads of the copy slower until they
-// are counted. The memory that a pass reads is bounded, so even then the passes use a small part of a core.
+// A pass also reads versions that earlier passes have counted, if they are still in memory. Passes must therefore be
+// rare: the upkeep pauses after a pass for restOfCounts times the CPU time of the pass. While there are few commits, it
+// pauses for restOfFew times that CPU time. Commits are few as long as another pass would cost more than countOfCommit
+// for each commit since the last pass. The pause depends on CPU time and not on elapsed time, because a pass that waits
+// for a processor or the disk delays no commit. The pause is never longer than CountWithin: even one commit may change
+// many rows, and reads of the copy are slower until these rows are counted and copied again. The memory that a pass
+// reads is bounded, so the passes use a small part of a core even when CountWithin shortens the pause.
 const (
 	restOfCounts  = 49
 	restOfFew     = 399

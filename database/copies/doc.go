@@ -7,8 +7,8 @@
 //
 // Lock order: Upkeep.StepMu, held for a step, before Config.Token, held while a chunk is written and in the pause after
 // it, before the locks of package columnar. So a step may wait while another database of the store writes a chunk and
-// pauses. The mutex of the counts that Policies shows is held for moments, and nothing waits under it: Policies does
-// not wait for a step.
+// pauses. Another mutex guards the counts that Policies shows. A goroutine holds it only for moments and waits for
+// nothing meanwhile, so Policies does not wait for a step.
 //
 // Imports of this module: columnar, database/background, kv, memory, mvcc, schema, stats, stats/cpu, table, txn, usererror.
 package copies

@@ -78,7 +78,8 @@ type Upkeep struct {
 	commits uint64     // number of the database's commits when the last chunk was written
 	queue   []copyWork // work that is due, the most urgent first
 	looked  time.Time  // when lookForWork last filled the queue
-	// retention is the version retention period when the queue was filled.
+	// retention is the version retention period when lookForWork last filled the queue. If the period has changed
+	// since, lookForWork looks at all copies again.
 	retention time.Duration
 	Took      time.Duration // CPU time that the last pass over changes used
 

@@ -233,7 +233,8 @@ func (u *Upkeep) do(ctx context.Context, w copyWork) error {
 
 // splitRows decides whether a chunk that has grown too large is divided into two. If so, it returns the number of rows
 // of the first of the two, about half, so that both can grow. If not, it returns 0. The last chunk is never divided
-// into halves: if the table grows in the order of its keys, a full chunk followed by a small one is better.
+// into halves: if the table grows in the order of its keys, all new rows go to the last chunk, so a full chunk followed
+// by a small one is better than two half-full chunks.
 func (u *Upkeep) splitRows(w copyWork) int {
 	if w.kind != rewrite || bytes.Equal(w.span.End, w.space().End) {
 		return 0

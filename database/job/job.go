@@ -40,8 +40,8 @@ type Job struct {
 	// Without Background, the job retries the same chunk until it is not aborted.
 	Background bool
 	Tag        string // tag of its transactions
-	// System says that the server itself, and no user, does the work. Excluded says that change streams which allow it
-	// do not record the changes. See txn.Options.
+	// System says that the server itself, and no user, does the work. Excluded says that change streams do not record
+	// the changes if they allow such exclusion. See txn.Options.
 	System, Excluded bool
 	// AnySize says that a transaction for a single row may be larger than a user's commit.
 	AnySize bool
@@ -78,7 +78,7 @@ func (r Runner) Run(ctx context.Context, j Job) error {
 }
 
 // Transact runs work in a read-write transaction and commits it. It retries an aborted transaction until it commits. A
-// schema change aborts the transaction.
+// schema change during the transaction also aborts it; the retry uses the new catalog.
 func (r Runner) Transact(ctx context.Context, work func(table.Writer) error) error {
 	_, err := r.transact(ctx, txn.Options{}, work)
 	return err

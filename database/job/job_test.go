@@ -85,8 +85,8 @@ func (w *world) key(k int) []byte {
 // chunks counts what the job of a test has done. It is the job's State.
 type chunks struct{ Chunks, Rows int }
 
-// counting returns a job that appends a byte to every row, and counts chunks and rows in state. It calls the function
-// before with each chunk after it has written the chunk's rows, and before the transaction commits.
+// counting returns a job that appends a byte to every row, and counts chunks and rows in state. When the job has
+// written the rows of a chunk, it passes the chunk to its argument before. After that the transaction commits.
 func (w *world) counting(name string, state *chunks, before func(c table.Chunk) error) Job {
 	return Job{
 		Name:  name,

@@ -8,8 +8,8 @@
 // Which schema versions there are is decided in package schemachange. Transactions belong to package txn. A request may
 // use what was prepared for a version even after the version is deleted.
 //
-// Lock order: a request that waits for another one to prepare its text holds no lock. Preparer.analyzing is held while
-// an analyzer is made, and nothing else waits under it. The locks of caches come last.
+// Lock order: a request that waits for another one to prepare its text holds no lock. A request holds
+// Preparer.analyzing while it makes an analyzer, and waits for nothing else meanwhile. The locks of caches come last.
 //
 // Imports of this module: columnar, database/cache, database/sequence, memory, schema, sql/analyze, sql/exec, sql/fn, sql/plan, sql/spill, sql/system, sql/tree, stats, stats/cpu, table, usererror, value, value/columnar.
 package prepare

@@ -65,7 +65,8 @@ func TestDistinctLiteralsSharePlan(t *testing.T) {
 		t.Error("a text that was prepared by itself is found no more")
 	}
 
-	// Errors and plans that are shown must quote the text with its literals.
+	// An error must quote the text with its literals. A text with options must get a plan of its own, for example
+	// because the client sees the plan, which then quotes the literals.
 	_, err := b.prepare("SELECT V FROM T WHERE K = 99999999999999999999 AND S != 'it'", nil, prepare.Options{})
 	wantCode(t, err, codes.InvalidArgument)
 	if !strings.Contains(err.Error(), "[at 1:27]") {

@@ -29,8 +29,8 @@ type Config struct {
 }
 
 // Preparer prepares the statements, reads and mutations of one schema version, and keeps what it has prepared. It makes
-// the analyzer at first use: a database that gained thousands of tables one by one has thousands of versions, most of
-// which see no request.
+// the analyzer at first use, since most versions may see no request: a database that gained thousands of tables one by
+// one has thousands of versions.
 type Preparer struct {
 	cfg     *Config
 	catalog *schema.Catalog

@@ -42,8 +42,9 @@ func (m *Manager) fill(ctx context.Context, j rowsJob, progress func([]byte), do
 }
 
 // validations returns the jobs that check whether existing rows obey a published catalog. The jobs read the newest
-// rows, since rows that were written after the publication obey the catalog anyway. For the same reason, rows that were
-// checked before an interruption need no second check.
+// rows, not those at the time of the publication: writes after the publication obey the catalog, so they add no row
+// that fails the check. For the same reason, a resumed job does not check the rows again that it has checked before the
+// interruption: only writes that obey the catalog can have changed them.
 func (c *rowsChange) validations(kind string, of []schema.Validation) (list []rowsJob) {
 	for i, v := range of {
 		list = append(list, rowsJob{c.jobName(kind, i), validatedLayout(v), func(ctx context.Context, j rowsJob, progress func([]byte)) error {

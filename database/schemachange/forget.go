@@ -18,8 +18,8 @@ type Obsolete struct {
 }
 
 // FindObsolete finds the schema versions that were replaced at or before the horizon. While a schema change runs, which
-// may take hours, it finds none. It never returns the newest version that is not tentative, nor a later version, since
-// a change may have to return to it.
+// may take hours, it finds none. It never returns the newest version that is not tentative, since a schema change that
+// fails makes the catalog of that version the newest one again. It returns no later version either.
 func (m *Manager) FindObsolete(horizon mvcc.Timestamp) *Obsolete {
 	if !m.Token.TryAcquire() {
 		return new(Obsolete)
@@ -44,8 +44,9 @@ func (m *Manager) FindObsolete(horizon mvcc.Timestamp) *Obsolete {
 // interleavedOnlyIn returns the interleaved tables and indexes that only the given versions have. others holds all
 // versions that follow them.
 func interleavedOnlyIn(versions, others []*Version) (list []*table.Layout) {
-	// When a schema change fails, its undo publishes again the objects that the change has dropped. So a later version
-	// may have an object that an earlier one lacks.
+	// When a schema change fails, its undo publishes again the objects that the change has dropped. So versions may
+	// drop an object that a version in others has again. If a still later version has dropped this object once more,
+	// the object is in the map again, and is left out of the result.
 	again := map[schema.TableID]bool{}
 	for i := range others[1:] {
 		for _, l := range droppedBetween(others[i], others[i+1]) {

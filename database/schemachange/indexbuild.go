@@ -29,8 +29,9 @@ import (
 //
 // The build need not sync its writes: the publication after the build is synced, and comes later in the store's log.
 // Each step writes its entries and a checkpoint in one batch. After a crash the build continues after the last
-// checkpoint that was not lost, with the same timestamp for its entries. A build may be interrupted for longer than
-// versions are kept, since each step reads the newest rows. Only a single step may not last that long.
+// checkpoint that was not lost, with the same timestamp for its entries. A build may be interrupted for longer than old
+// versions of rows are kept, since each step reads the newest rows. But a single step that lasts longer than that
+// fails.
 
 const (
 	// buildBytes is the largest size of one batch in bytes. It is small because the next commit of a user also syncs
@@ -98,8 +99,9 @@ func (b *indexBuild) step(ctx context.Context) (more bool, err error) {
 	if err := batch.CommitNoSync(); err != nil {
 		return false, fmt.Errorf("write entries of index %s: %w", b.index.FullName(), err)
 	}
-	// If the horizon of collection is above the snapshot, garbage collection may have removed the tombstone of a later
-	// write to a row. Then reads would wrongly find the entry that this step has written.
+	// This step has written entries for the rows of the snapshot. If a transaction has changed a row since then, it has
+	// also written a tombstone for the row's old entry. If the horizon of garbage collection is above the timestamp of the
+	// snapshot, this tombstone may be gone, and reads would wrongly find the old entry.
 	if b.manager.cfg.Rows.Horizon() > snapshot.Timestamp() {
 		return false, fmt.Errorf("entries of index %s were written later than the version retention period allows", b.index.FullName())
 	}

@@ -154,8 +154,10 @@ func (l *splitLoad) unsplittable() (reasons []string) {
 }
 
 // vote finds the row that causes most of a load, if there is such a row, by majority vote (Boyer and Moore, MJRTY: A
-// Fast Majority Vote Algorithm). A row that causes a share s of the load ends with a lead of at least 2s-1 of the load.
-// Conversely, a row that ends with a lead of l causes at least a share l of the load.
+// Fast Majority Vote Algorithm). One row leads at a time: votes for it increase its lead, and votes for other rows
+// decrease the lead, until another row leads. A row that causes a share s of the load leads at the end, and its lead is
+// at least a share 2s-1 of the load, if s is above one half. Conversely, a row whose lead at the end is a share l of
+// the load causes at least a share l of the load.
 type vote struct {
 	row  uint64 // hash of the row's key
 	lead int64

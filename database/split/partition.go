@@ -97,8 +97,8 @@ func (m *Manager) pointsIn(span table.Span) (points [][]byte) {
 }
 
 // bounds returns the keys at which the second and all further partitions begin. n is the wanted number of partitions.
-// If the split points of users divide the slices into more pieces, there is a partition for each piece. The number of
-// partitions never exceeds the limit in most.
+// If the split points of users divide the slices into more than n pieces, there is a partition for each piece. But
+// there are never more than most partitions.
 func bounds(list []slice, points [][]byte, n, most int64) (bounds [][]byte) {
 	pieces := piecesOf(list, points)
 	if int64(len(pieces)) >= most {
@@ -107,7 +107,8 @@ func bounds(list []slice, points [][]byte, n, most int64) (bounds [][]byte) {
 		}
 		return bounds
 	}
-	// The bounds that remain are distributed over the pieces in proportion to their bytes.
+	// A partition begins at the start of each piece. The bounds for the other partitions, up to n, are distributed over
+	// the pieces in proportion to their bytes.
 	each, before, given := float64(max(n-int64(len(pieces)), 0))/bytesOf(list), 0.0, int64(0)
 	for i, p := range pieces {
 		if i > 0 {

@@ -14,8 +14,8 @@ import (
 const LargeBytes = 4 << 30
 
 // SplitBySize divides each split larger than large bytes into two halves. It joins neighbours that together are smaller
-// than large/2. This limit is lower, so that a bound stays in place while rows come and go. It puts bounds only before
-// rows of root tables and before index entries.
+// than large/2. The limit for joining is lower than the limit for dividing, so that a bound stays in place while rows
+// come and go. It puts bounds only before rows of root tables and before index entries.
 func (m *Manager) SplitBySize(large uint64) error {
 	all, err := m.size(table.Span{})
 	if err != nil {

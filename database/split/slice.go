@@ -14,12 +14,14 @@ const (
 	// slicesEach is the number of slices per partition. The size of a partition may be wrong by half a slice at each
 	// end.
 	slicesEach = 16
-	// maxSlices limits the number of slices, because they are in memory. If the number comes near that limit, there are
-	// so few partitions that each has at least leastSlicesEach slices.
+	// maxSlices is the largest number of slices that readSlices makes, because they are in memory. For more rows,
+	// readSlices joins slices, and then a partition may get few of them, so that partitions differ in size. Therefore,
+	// if there are at least maxSlices/2 slices, count makes so few partitions that each has leastSlicesEach slices or
+	// more on average.
 	maxSlices       = 128 << 10
 	leastSlicesEach = 4
-	// sliceBytes is the least size of a slice, in bytes on disk, for which slices are found by the sizes of ranges. To
-	// read fewer bytes is quicker than to find a slice in this way.
+	// sliceBytes is a size in bytes on disk. If slices would be smaller than this, the method slices reads all rows,
+	// because reading so few bytes is quicker than finding the bound of a slice by the sizes of ranges.
 	sliceBytes = 64 << 10
 	// sampleRows is how many rows of a slice are read to estimate the number and size of all its rows.
 	sampleRows = 64
@@ -129,9 +131,9 @@ func (m *Manager) halve(ctx context.Context, span table.Span, each uint64, emit 
 	return m.halve(ctx, table.Span{Start: bound, End: span.End}, each, emit)
 }
 
-// half returns a stored key near the middle of a span, which has size bytes. The span has a key before it. It returns
-// nil if the span has fewer than two keys. To find the middle, it compares only the eight bytes that follow the common
-// prefix of all keys in the span.
+// half returns a stored key near the middle of a span, which has size bytes. It never returns the first key of the
+// span, so that both halves have a key. It returns nil if the span has fewer than two keys. To find the middle, it
+// compares only the eight bytes that follow the common prefix of all keys in the span.
 func (m *Manager) half(span table.Span, size uint64) ([]byte, error) {
 	first, last, err := m.cfg.Rows.Ends(span.Start, span.End)
 	if err != nil || bytes.Equal(first, last) {

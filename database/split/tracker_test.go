@@ -157,7 +157,8 @@ func TestTrackerOfWrites(t *testing.T) {
 	tx := w.commit(table.Mutation{Op: table.Delete, Table: tab, Keys: w.keys(30)},
 		table.Mutation{Op: table.InsertOrUpdate, Table: tab, Columns: tab.Columns, Rows: [][]value.Value{{value.OfInt64(200), value.OfString("b")}}})
 	tx.EachWrite(tr.Wrote)
-	// The deleted row, the new row, and an entry of the index for each.
+	// Split 1 gets one write, of the deleted row. Split 3 gets three: of the new row, and of the index entries of both
+	// rows.
 	if tr.text() != "1:1 3:3" || tr.RemoteCalls() != 0 {
 		t.Errorf("calls %s, %d remote", tr.text(), tr.RemoteCalls())
 	}

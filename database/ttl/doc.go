@@ -3,8 +3,8 @@
 //
 // Package table finds and deletes the expired rows.
 //
-// Lock order: Config.Token, held for a whole pass over all tables, before the locks of the transactions of its jobs.
-// The mutex of a Deletion is held for moments, and nothing waits under it.
+// Lock order: Config.Token, held for a whole pass over all tables, before the locks of the transactions of its jobs. A
+// goroutine holds the mutex of a Deletion only for moments and waits for nothing meanwhile.
 //
 // Imports of this module: database/background, database/job, schema, stats, stats/cpu, table, usererror.
 package ttl

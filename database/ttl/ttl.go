@@ -27,11 +27,12 @@ import (
 // looks for expired rows in a snapshot and deletes them in small transactions. The small transactions give way to all
 // other transactions, and check again whether the rows have expired.
 //
-// The pause after a pass is shareOfPasses times as long as the pass. So a table that must be read from end to end costs
-// a thousandth of a core. shortestInterval limits the pause so that a developer sees rows disappear soon enough but
-// passes stay rare. longestInterval is the interval of the service, where "a background process checks daily":
-// https://cloud.google.com/spanner/docs/ttl. The first pass begins firstInterval after the start, so that a new server
-// serves its first clients first. Many servers, such as those of tests, run for less than a minute.
+// The pause after a pass is shareOfPasses times as long as the pass. So the passes cost about a thousandth of a core,
+// even if they must read tables from end to end. The pause is at least shortestInterval, so that passes stay rare. A
+// developer with small tables still sees expired rows disappear soon. The pause is at most longestInterval, the
+// interval of the service, where "a background process checks daily": https://cloud.google.com/spanner/docs/ttl. The
+// first pass begins firstInterval after the start, so that a new server serves its first clients first. firstInterval
+// is shorter than shortestInterval, because many servers, such as those of tests, run for less than a minute.
 const (
 	shareOfPasses    = 1000
 	firstInterval    = 10 * time.Second

@@ -52,8 +52,8 @@ type dataChange struct {
 	System     bool   `spanner:"is_system_transaction"`
 }
 
-// changeStream checks the records of three transactions that changed a row. It finds the partition by a query without
-// a token.
+// changeStream checks the records of three transactions that changed a row. To read a partition, a query needs the
+// partition's token. changeStream gets the token from the result of a first query, whose token is NULL.
 func (a *app) changeStream(ctx context.Context) error {
 	err := a.ddl(ctx, "CREATE TABLE Orders (Id INT64 NOT NULL, Amount NUMERIC, Tags ARRAY<STRING(MAX)>) PRIMARY KEY (Id)",
 		"CREATE CHANGE STREAM OrderChanges FOR Orders")

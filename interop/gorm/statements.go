@@ -161,8 +161,9 @@ func (a *app) retries() error {
 			counted++
 		}
 	}
-	// If the reads of a retried transaction have changed, the driver gives up the transaction. So the increments of
-	// such transactions are missing.
+	// When the driver retries a transaction and the reads return other values than before, the driver gives up the
+	// transaction with an error. So the row must hold the number of increments that succeeded, not the number of all
+	// increments.
 	return first(same(counted > 0, true), a.expect("SELECT notes FROM tags WHERE name = 'count'", fmt.Sprint(counted)))
 }
 

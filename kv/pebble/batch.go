@@ -44,6 +44,7 @@ func (b *batch) commit(how *pebble.WriteOptions) error {
 	if err != nil {
 		return fmt.Errorf("commit batch: %w", err)
 	}
-	// The guard must be asked after the commit, since it returns success to Pebble for writes that have failed.
+	// The guard returns success to Pebble for some writes that have failed, and Commit then returns no error. So after
+	// the commit the guard must be asked whether the store has failed.
 	return s.guard.failure()
 }

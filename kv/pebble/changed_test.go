@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// TestBlockProperties calls the collector in the same order as Pebble does. It checks that the property of each data
-// block, index block and file holds the newest version in it.
+// TestBlockProperties calls the methods of newest in the order in which Pebble calls them while it writes a table file.
+// It checks that the property newestName of each data block and each index block holds the newest version in the block.
 func TestBlockProperties(t *testing.T) {
 	c := newNewest()
 	keys := func(list ...[]byte) []byte {
@@ -65,7 +65,7 @@ func TestBlockProperties(t *testing.T) {
 func sinceOf(version uint64) since { return since(version) }
 
 // TestChangedIterLeavesOut checks that ChangedIter leaves out old blocks of a file even if the file has newer versions
-// in other blocks. It must not leave out blocks without the property, which older releases wrote.
+// in other blocks. It must not leave out blocks without the property newestName, such as older releases wrote.
 func TestChangedIterLeavesOut(t *testing.T) {
 	fs := vfs.NewMem()
 	s := open(t, fs, "data")

@@ -13,9 +13,10 @@ import (
 
 // Checkpoint copies the store, as it is at one moment, to a new directory, whose path is to, and syncs the copy. The
 // directory must not exist yet, but its parent must. Files that do not change any more become hard links if the file
-// system supports them. Reads and writes can run at the same time. The mark of a data directory is written to the copy
-// only when all of it is durable, so that an incomplete copy is refused by Open. If ctx ends first, Checkpoint removes
-// the copy. If the store has known damage, Checkpoint makes the copy and returns an error.
+// system supports them. Reads and writes can run at the same time. The mark of a data directory, the file CROWFOOT, is
+// written to the copy only when the rest of the copy is durable. So Open refuses an incomplete copy, which has no mark.
+// If ctx ends first, Checkpoint removes the copy. If the store has known damage, Checkpoint makes the copy and returns
+// an error.
 func (s *Store) Checkpoint(ctx context.Context, to string) error {
 	if err := s.guard.failure(); err != nil {
 		return err
@@ -60,7 +61,7 @@ func (s *Store) judgeTarget(to string) error {
 }
 
 // resolved returns the absolute path of a directory without symbolic links. If the operating system does not know the
-// directory, resolved returns dir unchanged.
+// directory, for example because it is only in a file system in memory, resolved does not replace symbolic links.
 func resolved(dir string) string {
 	whole, err := filepath.Abs(dir)
 	if err != nil {

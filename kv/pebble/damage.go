@@ -22,8 +22,8 @@ type damage struct {
 // maxKnownDamage is the maximum number of damaged places that are logged and remembered.
 const maxKnownDamage = 1000
 
-// found counts a read that found damage, and logs each damaged place once. The event names the file. The event's
-// details give the offset of the block.
+// found counts a read that found damage, and logs each damaged place once. Pebble calls it with i, which describes the
+// damage: i.Path is the file, and i.Details gives the offset of the damaged block.
 func (d *damage) found(i pebble.DataCorruptionInfo) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

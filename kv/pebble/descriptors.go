@@ -1,8 +1,9 @@
 package pebble
 
-// mostFiles is the number of table files that Pebble keeps open by default. Pebble raises a smaller limit to
-// leastFiles. Pebble cannot continue once the process has reached its own limit of open files, so Files gives a store
-// half of that limit, but at least leastFiles.
+// mostFiles is the number of table files that Pebble keeps open by default. leastFiles is the smallest number that
+// Pebble accepts; it raises a smaller one to leastFiles. Pebble cannot continue once the process has as many open files
+// as the operating system allows. So Files gives a store at most half of the files that the process may open, but never
+// fewer than leastFiles.
 const (
 	mostFiles  = 1000
 	leastFiles = 74

@@ -21,26 +21,29 @@ import (
 const reserveFile = "RESERVE"
 
 const (
-	// A memtable takes at most 1/memTableShare of a small disk. The space that must stay free is a multiple of a
-	// memtable's size.
+	// A memtable takes at most 1/memTableShare of a small disk. The reserve and the space that must stay free are
+	// multiples of a memtable's size, so small memtables leave more of a small disk for data.
 	memTableShare    = 32
 	minMemTableBytes = 256 << 10
 	// The size of the reserve is that of reserveTables memtables. This is enough for the log of the commits that were
 	// already admitted, and for one flush.
 	reserveTables = 2
-	// Beside the reserve, the size of freeTables memtables must stay free. Then all memtables can be flushed, after
-	// which their logs are deleted, and ordinary compactions have enough space.
+	// In addition to the reserve, space of the size of freeTables memtables must stay free. It is enough to flush all
+	// memtables, after which their logs are deleted, and for ordinary compactions.
 	freeTables = memTables
-	// spacePerByte is how many bytes on disk each byte of a batch takes at first: one in the log and one in a table.
+	// spacePerByte is how many bytes on disk each byte of a batch takes until the log is deleted: one in the log and
+	// one in a table.
 	spacePerByte = 2
-	// Even a batch that may use the reserve is refused when the free space falls below 1/reservedShare of what normally
-	// stays free. The reserve counts as part of both.
+	// Normally the reserve and the free space together have at least the size of reserveTables plus freeTables
+	// memtables. Even a batch that may use the reserve is refused if it would leave less than 1/reservedShare of this
+	// size.
 	reservedShare = 4
 	// lookEvery is the interval at which the goroutine of watch reads the free space.
 	lookEvery = time.Second
 	// While compactions fail, level 0 grows. Ordinary batches are refused when level 0 has sublevelsToRefuse sublevels,
 	// and all batches when it has sublevelsToRefuseAll. At l0Stop sublevels Pebble makes writers wait. Both limits are
-	// lower, because the memtables, and the batches admitted until the next check, will still be flushed to level 0.
+	// lower than l0Stop, because level 0 still grows after a refusal: the memtables, and the batches admitted until the
+	// next check, will be flushed to it.
 	sublevelsToRefuse    = l0Stop / 2
 	sublevelsToRefuseAll = l0Stop - memTables - 1
 )
@@ -172,8 +175,8 @@ func (d *disk) look(n int64, useReserve bool) error {
 	return err
 }
 
-// pileUp returns an error if compactions fail and level 0 has too many sublevels, because the batch would add to
-// tables that no compaction removes.
+// pileUp returns an error if compactions fail and level 0 has too many sublevels. In this state, each further batch
+// would add tables to level 0, and no compaction would move them to lower levels.
 func (d *disk) pileUp(useReserve bool) error {
 	failed := d.compactionFailed.Load()
 	if failed == nil {
@@ -232,8 +235,9 @@ func (d *disk) reserveLasts(free, n int64) bool {
 }
 
 // giveUpReserve deletes the reserve file to free space for a write that failed with err, and reports whether it deleted
-// the file. Ordinary batches are then refused until the reserve is complete again, unless err is nil. The caller may
-// hold Pebble's mutexes.
+// the file. Ordinary batches are then refused until the reserve is complete again. If err is nil, no write has failed,
+// and giveUpReserve does not cause such refusals. The caller may hold Pebble's mutexes, since giveUpReserve calls no
+// method of Pebble.
 func (d *disk) giveUpReserve(err error) bool {
 	d.lookAtNext()
 	d.mu.Lock()

@@ -149,7 +149,7 @@ func judge(dir string, fs vfs.FS) (found, error) {
 }
 
 // isEngineFile reports whether a file is of a kind that every Pebble store has. In a checkpoint, Pebble makes the files
-// of these kinds first.
+// of these kinds first, so that even an unfinished checkpoint has one of them and judge refuses it.
 func isEngineFile(name string) bool {
 	return strings.HasPrefix(name, "OPTIONS-") || strings.HasPrefix(name, "marker.")
 }

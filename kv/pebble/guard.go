@@ -406,8 +406,9 @@ func (f *guardedFile) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// WriteAt fails after the store has failed, so that syncedFile never says that a log was synced when it was not.
-// Pebble itself does not call WriteAt.
+// WriteAt returns an error after the store has failed. syncedFS writes its notes with WriteAt, and after the failure
+// the guard returns success for syncs of a log that it leaves out. Without the error, syncedFile would say that such a
+// log was synced. Pebble itself does not call WriteAt.
 func (f *guardedFile) WriteAt(p []byte, at int64) (int, error) {
 	if failure := f.fs.failure(); failure != nil {
 		return 0, failure

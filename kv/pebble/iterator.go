@@ -67,8 +67,8 @@ func (s *Store) PointIter() (kv.Iterator, error) {
 	if it := s.idle.get(s.writes.Load()); it != nil {
 		return it, nil
 	}
-	// The counter must be read before the iterator is made, so that the iterator sees at least the writes that are
-	// counted.
+	// The counter s.writes must be read before the iterator is made, so that the iterator sees at least the writes that
+	// are counted. Otherwise a later read might use the iterator again although it misses a write.
 	writes := s.writes.Load()
 	it, err := s.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
 	if err != nil {

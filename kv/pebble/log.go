@@ -136,7 +136,8 @@ func (s *logScan) proof() int64 {
 	return shown
 }
 
-// chunk returns the length of the chunk at the beginning of b, and its synced offset; 0 if that is not a valid chunk of this log.
+// chunk returns the length of the chunk at the beginning of b. synced is the offset in the log up to which the log was
+// synced, according to the chunk's header. n is 0 if b does not begin with a valid chunk of this log.
 func (s *logScan) chunk(b []byte) (n int, synced uint64) {
 	if len(b) < logHeaderBytes || b[6] < logTypeRecyclable || b[6] >= logTypes || binary.LittleEndian.Uint32(b[7:]) != s.num {
 		return 0, 0

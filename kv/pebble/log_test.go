@@ -62,8 +62,8 @@ func TestLogCutOff(t *testing.T) {
 }
 
 // TestLogDamageAfterPowerLoss damages a log whose note in syncedFile was lost, as a crash of the machine may cause.
-// Open must find the damage if the log shows three later syncs. Otherwise only the commits of the last syncs may be
-// lost.
+// Open must find the damage if chunks after it show three later syncs (see logScan.proof). If they show fewer, Open may
+// take the damage for the end of the log, so that only the commits of the last syncs are lost.
 func TestLogDamageAfterPowerLoss(t *testing.T) {
 	fs := killed(t, 0)
 	write(t, fs, syncedFile, "")

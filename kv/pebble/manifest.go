@@ -33,7 +33,8 @@ const (
 const (
 	editComparer  = 1
 	editUnflushed = 2
-	// editHeadBytes is the number of bytes at the beginning of an edit that are enough to hold both of these fields.
+	// editHeadBytes is how many bytes at the beginning of an edit are kept to be parsed. If the edit has the fields
+	// editComparer and editUnflushed, both lie in these bytes.
 	editHeadBytes = 64
 )
 

@@ -8,8 +8,9 @@ import (
 
 // namesFS makes the names of files durable in an order that Pebble relies on and POSIX does not promise. Once a file
 // has been synced, its name in the directory is durable, too. No file is removed before all names that were made
-// earlier are durable. (Pebble syncs a new manifest, makes the marker that points to it, removes the old marker, and
-// only then syncs the directory.)
+// earlier are durable. For example, Pebble syncs a new manifest, makes the marker file that points to it, removes the
+// old marker, and only then syncs the directory. Without namesFS, a crash of the machine before that sync could leave
+// neither of the two markers.
 //
 // This costs one sync of the directory for each new file, and none while a log is written.
 type namesFS struct {

@@ -13,9 +13,10 @@ import (
 // or block. In files that older releases wrote, the blocks lack the property, or both the file and the blocks lack it.
 const newestName = "crowfoot.newest"
 
-// newest computes the property for a file and for its blocks. The newest version may be a tombstone. The property has
-// 8 bytes for a table file and 7 for a data or index block, big-endian. The lengths differ so that a filter can tell
-// files from blocks. A file or block with an unversioned key gets the greatest timestamp.
+// newest computes the property newestName for a file and for its blocks. The newest version may be a tombstone. The
+// property is the timestamp of that version, in 8 bytes for a table file and 7 for a data or index block, big-endian.
+// The lengths differ so that a filter can tell the property of a file from that of a block. A file or block with an
+// unversioned key gets the greatest timestamp, so that no filter leaves it out.
 type newest struct {
 	version            uint64 // newest version in the file
 	block, last, index uint64 // newest version in the current data block, in the data block before it, and in the index block
@@ -114,8 +115,8 @@ func (s since) SyntheticSuffixIntersects([]byte, []byte) (bool, error) { return 
 // sinceInBlocks is the filter since for an iterator that scans a range. It also leaves out single blocks.
 type sinceInBlocks struct{ since }
 
-// Intersects implements pebble.BlockPropertyFilter. It returns true for a block without the property, which an older
-// release wrote, because the block may have any version.
+// Intersects implements pebble.BlockPropertyFilter. It returns true for a block without the property newestName,
+// because the block may have any version: an older release wrote it.
 func (s sinceInBlocks) Intersects(prop []byte) (bool, error) {
 	if len(prop) != blockNewest {
 		return s.since.Intersects(prop)

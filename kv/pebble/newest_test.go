@@ -15,7 +15,8 @@ import (
 )
 
 // TestRecentIterLeavesOut checks that RecentIter does not read a file whose versions are all too old. It must read
-// files without the property, and files with a key that has no version.
+// files without the property newestName, which holds the timestamp of the newest version, and files with a key that has
+// no version.
 func TestRecentIterLeavesOut(t *testing.T) {
 	fs := vfs.NewMem()
 	s := open(t, fs, "data")
@@ -52,7 +53,7 @@ func TestRecentIterLeavesOut(t *testing.T) {
 	}
 }
 
-// ingest adds a file without the property, such as older releases wrote.
+// ingest adds a table file without the property newestName, such as older releases wrote.
 func ingest(t *testing.T, s *Store, fs vfs.FS, key []byte) {
 	t.Helper()
 	const name = "foreign.sst"
@@ -92,8 +93,8 @@ type recentModel struct {
 	rng *rand.Rand
 	s   *Store
 	now uint64
-	// value is appended to the version in each stored value. look compares the iterators; if look is nil, the method
-	// compare does.
+	// Each stored value is the number of its version, followed by the bytes in value. look, if not nil, is called to
+	// compare the iterators. If look is nil, the method compare compares them.
 	value []byte
 	look  func()
 }

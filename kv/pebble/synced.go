@@ -350,8 +350,9 @@ func checkSynced(dir string, fs vfs.FS, format kv.Format) (closed bool, err erro
 	return closed, err
 }
 
-// checkFiles compares the manifest, and the logs that the manifest needs, with the notes of what was synced. It
-// returns notes of the lengths that it found. closed reports whether the newest log has a trailer, so was closed.
+// checkFiles compares the manifest, and the logs that the manifest needs, with the notes of what was synced. It returns
+// notes of the lengths that it found. closed reports whether the newest log has a trailer, which Pebble writes when it
+// closes a log.
 func checkFiles(dir string, fs vfs.FS, synced *notes) (found notes, closed bool, err error) {
 	manifest, unflushed, err := checkManifest(dir, fs, synced)
 	if err != nil {

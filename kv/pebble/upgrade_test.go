@@ -18,7 +18,8 @@ const upgradeRecords = 5
 
 // TestUpgradeCrash cuts an upgrade short at each of its writes, on a file system that loses a random part of what was
 // not synced. Afterwards the store either has the old format, and is upgraded when it is opened again, or has the new
-// format and only rewritten records. As long as the old release accepts the mark, no record may have the new form.
+// format and only rewritten records. As long as the mark (see formatFile) lets the old release open the store, no
+// record may have the new form, because the old release cannot read it.
 func TestUpgradeCrash(t *testing.T) {
 	upgraded := 0
 	for write := 1; ; write++ {

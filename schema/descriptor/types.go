@@ -140,7 +140,7 @@ func (p *Types) NamedIn(sql string, names []string) (found []string) {
 	return found
 }
 
-// Extension returns the extension of a message that has the given field number, or nil.
+// Extension returns an extension of the given message: the one with the given field number, or nil if there is none.
 func (p *Types) Extension(message protoreflect.FullName, number protoreflect.FieldNumber) protoreflect.FieldDescriptor {
 	for _, x := range p.extensions[message] {
 		if x.Number() == number {

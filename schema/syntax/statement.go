@@ -19,7 +19,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// MaxBytes is the largest number of bytes in one statement, and in the DDL of a whole schema. Source: https://cloud.google.com/spanner/quotas.
+// MaxBytes is the largest number of bytes in one statement, and in the DDL of a whole schema. Source:
+// https://cloud.google.com/spanner/quotas.
 const MaxBytes = 10_485_760
 
 // MaxNesting is the largest depth of nested parentheses, brackets, CASE and types in DDL. For comparison: SQL allows

@@ -48,7 +48,8 @@ func (c client) stillApplied(op *operation) []time.Time {
 }
 
 // TestDeletedWhileItRuns: an operation that was deleted while it ran continues. A new operation with the same name does
-// not see the progress of the deleted one, even if the process ends in between.
+// not take the progress of the deleted one for its own, even if the process ends and the next process resumes the new
+// operation.
 func TestDeletedWhileItRuns(t *testing.T) {
 	fs := vfs.NewMem()
 	admin, stop := served(t, fs, time.Now)

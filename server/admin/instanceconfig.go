@@ -11,9 +11,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// instanceConfigs are the instance configurations, sorted by id. There are several because some clients and scripts
-// name a region; which one an instance has makes no difference, as one process serves all data. The first leader is the
-// default.
+// instanceConfigs are the instance configurations, sorted by id. There are several, because some clients and scripts
+// name a region. It makes no difference which of them an instance has, because one process serves all data. The first
+// of a configuration's leaders is its default leader.
 var instanceConfigs = []struct {
 	id, displayName string
 	leaders         []string

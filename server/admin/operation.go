@@ -339,8 +339,8 @@ func (os *operations) get(name string) (*longrunningpb.Operation, error) {
 	return ended, err
 }
 
-// under iterates over the operations whose names begin with prefix and are greater than after, sorted by name. It stops
-// after an error.
+// under iterates over the operations whose names begin with prefix and come after the name in the argument after. They
+// are sorted by name. It stops after an error.
 func (os *operations) under(prefix, after string) iter.Seq2[*longrunningpb.Operation, error] {
 	running := os.runningUnder(prefix) // read before the store, so that an operation that ends in between is not missed
 	slices.SortFunc(running, func(x, y *operation) int { return cmp.Compare(x.name, y.name) })

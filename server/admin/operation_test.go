@@ -35,8 +35,8 @@ func served(t *testing.T, fs vfs.FS, clock func() time.Time) (s *Admin, stop fun
 	return servedWith(t, fs, clock, func(*database.Registry) {})
 }
 
-// servedWith starts the administrative services with a store on a file system. It calls its argument before with the
-// registry, and then lets the services resume operations.
+// servedWith opens a store on a file system and starts the administrative services on it. It passes the registry to its
+// argument before; then the services resume operations. stop ends the services and closes the store.
 func servedWith(t *testing.T, fs vfs.FS, clock func() time.Time, before func(*database.Registry)) (s *Admin, stop func()) {
 	t.Helper()
 	store, err := pebble.Open("data", fs)
@@ -46,8 +46,8 @@ func servedWith(t *testing.T, fs vfs.FS, clock func() time.Time, before func(*da
 	return servedOn(t, store, clock, before)
 }
 
-// servedOn starts the administrative services with an open store, which stop closes. It calls its argument before with
-// the registry, and then lets the services resume operations.
+// servedOn starts the administrative services on an open store. It passes the registry to its argument before; then the
+// services resume operations. stop ends the services and closes the store.
 func servedOn(t *testing.T, store kv.Store, clock func() time.Time, before func(*database.Registry)) (s *Admin, stop func()) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)

@@ -110,8 +110,9 @@ func (c client) insertRow() {
 var script = []string{"CREATE TABLE A (K INT64) PRIMARY KEY (K)", "ALTER TABLE T ADD COLUMN D INT64 NOT NULL DEFAULT (4)", "CREATE TABLE B (K INT64) PRIMARY KEY (K)"}
 
 // TestCrashAtEverySync: after a crash at any sync to disk, the next process finishes each operation that it finds in
-// the store. The client then sends its requests again. They find that the operations exist, or run them, and the schema
-// is the same in both cases.
+// the store. The client then sends its requests again. A request whose operation is in the store fails with
+// ALREADY_EXISTS, and any other request runs. In both cases the schema at the end must be that of a server which did
+// not crash.
 func TestCrashAtEverySync(t *testing.T) {
 	const base = "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"
 	mem := vfs.NewCrashableMem()

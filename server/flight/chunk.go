@@ -59,12 +59,13 @@ func (g *ingestion) limitChunk() (err error) {
 	return err
 }
 
-// keptBytes limits the memory of the messages that the batches of a chunk refer to. If they take more, the chunk is
-// written, unless all rows go into one commit.
+// keptBytes limits the memory of the messages that the batches of a chunk refer to. If they take more, addBatch writes
+// the chunk before it is full. It does not do so if the client wants all rows in one commit.
 const keptBytes = 4 * chunkBytes
 
-// mostBytes is more than batchBytes returns for the rows of any valid commit. batchBytes counts 16 bytes for each
-// element of a list besides its data, and each element takes at least one byte of the commit.
+// mostBytes is the limit of the rows of one batch, as batchBytes counts them: collect refuses more rows as too large
+// for a commit. The limit is far above MaxCommitBytes, because the two count differently. For an element of a list that
+// takes one byte of a commit, batchBytes counts at least 16 bytes.
 const mostBytes = table.MaxCommitBytes * 16
 
 // addBatch adds the rows of a batch to the chunk, and writes each chunk that is full. size is the number of bytes that

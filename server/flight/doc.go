@@ -10,7 +10,8 @@
 // The package promises that tickets and handles are self-contained: each is a sealed request. Several clients can use
 // the same ticket, also in other processes and after a restart, as long as the database keeps the versions that the
 // ticket reads. There is one exception: when the transaction of a prepared statement has ended, the connection decides
-// in which transaction the statement runs next (connection.go). A query reads at the timestamp of GetFlightInfo.
+// in which transaction the statement runs next (connection.go). GetFlightInfo chooses the timestamp at which a query
+// reads, and DoGet reads at this timestamp even if it comes much later.
 //
 // Package server executes the requests, and arrowtype has Arrow's types.
 //

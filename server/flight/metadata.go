@@ -103,8 +103,8 @@ func metadataSchema(command proto.Message) *arrow.Schema {
 	return nil
 }
 
-// metadataInfo returns the FlightInfo for a command about metadata. The command runs later, in DoGet, and reads at a
-// timestamp of the time at which it runs.
+// metadataInfo returns the FlightInfo for a command about metadata. The command does not run now. DoGet runs it later,
+// and it then reads the database as it is at that time.
 func (s *Service) metadataInfo(command proto.Message, schema *arrow.Schema, c *rpc.Call) (*flightpb.FlightInfo, error) {
 	session, err := s.session(c)
 	if err != nil {

@@ -46,7 +46,7 @@ func (s *Service) statement(sql string, transaction []byte, c *rpc.Call) (*ticke
 }
 
 // queryInfo returns the FlightInfo of a query. It fixes the query's read timestamp. Statistics count this request as
-// the execution of the query.
+// the execution of the query, and not the later requests that fetch its rows.
 func (s *Service) queryInfo(ctx context.Context, q *ticket, c *rpc.Call) (*flightpb.FlightInfo, error) {
 	d, err := s.api.Announce(ctx, q.request, c)
 	if err != nil {

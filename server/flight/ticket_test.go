@@ -247,8 +247,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// FuzzTicket looks for a signed body for which openTicket panics or returns an error with a wrong code, or a ticket
-// that changes when it is sealed and opened again.
+// FuzzTicket looks for a signed body for which openTicket panics or returns an error with a wrong code. It also looks
+// for a body whose ticket changes when the ticket is sealed and opened again.
 func FuzzTicket(f *testing.F) {
 	for _, kind := range allKinds {
 		data := sealed(f, &ticket{kind: kind, request: testRequest(), data: []byte("data")})

@@ -390,8 +390,9 @@ func TestIngestedChunks(t *testing.T) {
 	}
 }
 
-// TestFailedIngest checks that the error of a chunk says how many rows were committed before, also if the error comes
-// from the store or from the memory budget. The server repeats an aborted commit, at most commitAttempts times.
+// TestFailedIngest checks that the error of a chunk says how many rows were committed before that chunk, also if the
+// error comes from the store or from the memory budget. The server repeats an aborted commit, at most commitAttempts
+// times.
 func TestFailedIngest(t *testing.T) {
 	api := &fakeAPI{description: Description{Columns: columnsNamed("a")}, loadLimit: 10}
 	loads := 0

@@ -138,7 +138,8 @@ func (c *connections) closeOverdue(now int64) {
 	}
 }
 
-// which returns all open connections for which its argument, the function holds, returns true.
+// which calls the function in its argument, holds, for each open connection, and returns the connections for which the
+// result is true.
 func (c *connections) which(holds func(*connection) bool) (found []*connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,7 +151,8 @@ func (c *connections) which(holds func(*connection) bool) (found []*connection) 
 	return found
 }
 
-// close closes all open connections for which its argument, the function holds, returns true.
+// close calls the function in its argument, holds, for each open connection, and closes the connections for which the
+// result is true.
 func (c *connections) close(holds func(*connection) bool) {
 	for _, conn := range c.which(holds) {
 		_ = conn.Close()

@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A further is a request of a stream of requests, other than the first one. The codec decodes it into message, and
-// charges the account charge for its memory.
+// A further is a request of a stream of requests, other than the first one. The codec decodes it into the field
+// message, and charges its memory to the account in the field charge.
 type further struct {
 	*transport
 	message proto.Message

@@ -15,7 +15,7 @@ import (
 const (
 	// freeHolding is the number of bytes that the streams of one connection can take without a charge: thirty small
 	// requests at once, or their replies. So most connections do not touch the budget, which all connections share. It
-	// is small because there can be listener.MaxGRPC connections.
+	// is small because each of listener.MaxGRPC connections can take so many bytes outside the budget.
 	freeHolding = 256 << 10
 	// streamBytes is the memory in bytes that gRPC's library takes for an open stream, except for its headers: its
 	// context, its metadata as a map, and the stack of the goroutine that waits for its message.
@@ -59,8 +59,9 @@ func (h *holding) reserve(ctx context.Context, n int64, charged *memory.Account)
 	return nil
 }
 
-// tryReserve counts n more bytes, or fails with RESOURCE_EXHAUSTED if the budget has no memory left. It asks for them
-// with a new account: the budget grants a few bytes to a small account even when it grants none to a large one.
+// tryReserve counts n more bytes, or fails with RESOURCE_EXHAUSTED if the budget has no memory left. If the budget
+// refuses them to the connection's account, tryReserve asks again with a new account: the budget grants a few bytes to
+// a small account even when it grants none to a large one.
 func (h *holding) tryReserve(n int64) error {
 	if h.bytes.Add(n) <= h.room.Load() || h.settle(nil) {
 		return nil
@@ -104,8 +105,8 @@ func (h *holding) settle(more *memory.Account) bool {
 	return fits
 }
 
-// isWanted reports whether the connection has memory of a budget that is short: other requests wait for it, or more
-// than half of it is taken.
+// isWanted reports whether the connection has memory of the budget while the budget is short: while requests wait for
+// memory, or more than half of the budget is taken.
 func (h *holding) isWanted() bool {
 	if h.room.Load() <= freeHolding {
 		return false
@@ -123,8 +124,9 @@ func (h *holding) close() {
 }
 
 // poolOf returns the pool to which gRPC's library returns a message of n bytes. If a client cancels a stream just when
-// the library gets a message, the library drops the message without returning it. For a long message a cleanup
-// therefore releases the bytes when the message is garbage.
+// the library gets a message, the library drops the message without returning it. Then nobody calls Put, and the bytes
+// would stay counted until the connection ends. For a long message a cleanup therefore releases the bytes when the
+// message is garbage.
 func (h *holding) poolOf(n int) mem.BufferPool {
 	if n <= memory.FreeBytes {
 		return h

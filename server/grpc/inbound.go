@@ -15,13 +15,15 @@ import (
 )
 
 // gRPC's library reads a message into memory before a handler or a codec sees it, however many clients send messages at
-// once. After a message it reads on, to see the end of the stream. So a connection of the listener follows each message
-// through the frames of HTTP/2 (https://www.rfc-editor.org/rfc/rfc9113#section-4.1) on their way to the library.
+// once. After a message it reads on until the end of the stream, and so also reads a second message. A handler or a
+// codec would thus charge too late. So a connection of the listener follows each message through the frames of HTTP/2
+// (https://www.rfc-editor.org/rfc/rfc9113#section-4.1) on their way to the library.
 //
 // If a message is complete in its first frame, the codec charges for it. Any other message must get memory from the
-// budget before more of it is received. If there is none, the library gets an empty message instead and the end of the
-// stream. The reply gives the reason, and the remaining frames of the message are passed on as frames of a stream that
-// does not exist.
+// budget before more of it is received. If the budget has none, the message is refused: the library gets an empty
+// message and the end of the stream instead, and the reply gives the reason. The remaining frames of the message still
+// count for the flow control of the connection, so the library gets them too. But it gets them as frames of a stream
+// that does not exist (noStream), and drops them.
 
 // An inbound is the receiving side of a connection. The library reads from it without a buffer of its own, so inbound
 // inspects each frame just when the library reads that frame. One goroutine reads and another one writes.

@@ -46,9 +46,9 @@ func NewServer(d *rpc.Dispatcher, count *listener.Connections, origins *listener
 
 const (
 	// maxMessage is the limit of gRPC's library for messages in bytes. The library refuses longer messages with
-	// RESOURCE_EXHAUSTED, and clients then resend them forever. So maxMessage is far above the limits of the methods,
-	// which the codec checks and refuses with INVALID_ARGUMENT. It is not higher still because the library reads a
-	// message into memory before the codec sees it.
+	// RESOURCE_EXHAUSTED, and clients then resend them forever. So maxMessage is far above the limits of the methods:
+	// the codec checks these, and refuses a longer message with INVALID_ARGUMENT. maxMessage is not higher still,
+	// because the library reads a message into memory before the codec sees it.
 	maxMessage = 512 << 20
 	// window is the flow-control window: the number of bytes that can be on the way to a client that does not read. It
 	// is fixed, so that gRPC does not measure the connection to choose one.

@@ -126,8 +126,9 @@ func (u *upload) behind(tick int64) bool {
 	return u.account != nil && int64(u.length-u.left) < due
 }
 
-// arrived counts n more bytes of the stream's content; payload begins with the first of them. It refuses the upload if
-// it is too long or there is no memory for it.
+// arrived counts n more bytes of the stream's content. payload holds the first of these bytes: all of them, or at least
+// those that belong to the message's header. arrived refuses the upload if the upload is too long or there is no memory
+// for it.
 func (u *upload) arrived(payload []byte, n int, tick int64) {
 	if !u.small && u.have < messageHeader {
 		k := copy(u.header[u.have:], payload[:min(n, len(payload))])

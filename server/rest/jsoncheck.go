@@ -40,8 +40,8 @@ type jsonCheck struct {
 	found error
 }
 
-// maxJSONDepth is the greatest depth to which the check follows messages, because messages can contain themselves, as
-// Type does.
+// maxJSONDepth is the greatest depth to which the check follows messages within messages. A limit is needed because
+// some messages, such as Type, can contain themselves.
 const maxJSONDepth = 64
 
 func (c *jsonCheck) message(d protoreflect.MessageDescriptor, path string, depth int) bool {

@@ -16,7 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A Server serves a gateway over HTTP, and probes.
+// A Server serves two kinds of HTTP requests: those for a gateway, and probes, which ask for the health of the server.
 type Server struct {
 	*http.Server
 	count            *listener.Connections
@@ -39,7 +39,8 @@ func NewServer(g *Gateway, probes map[string]http.HandlerFunc, count *listener.C
 	return s
 }
 
-// handler returns a handler that counts probes and other requests apart.
+// handler returns a handler that counts probes and other requests apart, because Drain waits only for the other
+// requests.
 func (s *Server) handler(g *Gateway, probes map[string]http.HandlerFunc) http.Handler {
 	others := s.requests.count(g, refuseStopping)
 	probing := s.probes.count(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { probes[r.URL.Path](w, r) }), refuseStopping)

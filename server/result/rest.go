@@ -2,9 +2,10 @@ package result
 
 import "time"
 
-// restAfter is how long a message may wait for the client before the stream releases the resources of its rows. While a
-// scan is open, the storage engine must keep memtables and files that it has already flushed or compacted into others.
-// Starting a scan again takes much less than restAfter.
+// restAfter is how long a message may wait for the client before the stream releases the resources of its rows. The
+// resources are those of an open scan, for which the storage engine must keep memtables and files that it has already
+// flushed or compacted into others. When the client reads again, the stream starts the scan again; that takes much less
+// time than restAfter.
 const restAfter = time.Second
 
 // A Rest releases the storage resources of a stream's rows if a message waits long for the client. The zero Rest is

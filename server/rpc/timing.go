@@ -10,9 +10,9 @@ import (
 // The header and trailer server-timing (https://www.w3.org/TR/server-timing/) tell the client how long its request
 // took.
 //
-// Cloud Spanner's front ends put their times into the header. Each client searches the header with a pattern of its
-// own; "gfet4t7; dur=2, afe; dur=2" matches all of the patterns. Times that are known only at the end (total, CPU,
-// waiting for locks) follow in the trailer.
+// Cloud Spanner's front ends put their times into the header. Each client library searches the header with a pattern of
+// its own. Crowfoot writes "gfet4t7; dur=2, afe; dur=2", which matches the patterns of all of them. Times that are
+// known only at the end (total, CPU, waiting for locks) follow in the trailer.
 const (
 	TimingKey = "server-timing"
 	// AsksTimingKey is the header by which clients ask for the times of the API's front end: Java, Node and Python

@@ -43,7 +43,8 @@ const (
 	fingerprintBatch
 )
 
-// Read returns the fingerprint of a read in a session, without its limit and its partition token.
+// Read returns the fingerprint of a read in a session. It leaves out the limit and the partition token; the caller adds
+// them if its token depends on them.
 func (k Key) Read(session, table, index string, columns []string, keys *spannerpb.KeySet) Fingerprint {
 	f := k.fingerprint(fingerprintRead)
 	f.text(session)
@@ -56,7 +57,8 @@ func (k Key) Read(session, table, index string, columns []string, keys *spannerp
 	return f
 }
 
-// Query returns the fingerprint of a statement in a session, without its partition token.
+// Query returns the fingerprint of a statement in a session. It leaves out the partition token; the caller adds it if
+// its token depends on it.
 func (k Key) Query(session, sql string, params *structpb.Struct, types map[string]*spannerpb.Type) Fingerprint {
 	f := k.fingerprint(fingerprintQuery)
 	f.text(session)

@@ -32,7 +32,8 @@ type library struct {
 	pool    *descriptorPool                     // the descriptors of bundle, made when they are first needed
 	named   map[string]bool                     // the types of bundle that root has, by name
 
-	// root refers to the objects of these three lists, but does not free them.
+	// root refers to the objects in these three lists. freeCatalog does not free these objects with root, so
+	// library.free does.
 	ownTables  []*googlesql.SimpleTable
 	ownColumns []*googlesql.SimpleColumn
 
@@ -63,9 +64,9 @@ func newBuiltIns(e *engine) *library {
 	return l
 }
 
-// catalog returns the catalog in which GoogleSQL looks up names: root if root has the built-ins, else names.
-// GoogleSQL does not look for sequences in a MultiCatalog such as names, so a library with sequences gets the
-// built-ins in its root.
+// catalog returns the catalog in which GoogleSQL looks up names. That is usually l.names, which joins l.root with the
+// shared built-ins. But GoogleSQL does not look for sequences in such a MultiCatalog. So a library with sequences has
+// the built-ins in l.root itself, and catalog returns l.root.
 func (l *library) catalog() *googlesql.Catalog {
 	if l.whole {
 		return l.root.Catalog
@@ -129,7 +130,7 @@ func (l *library) addTable(t *schema.Table) {
 			continue // columns that are being added come last, so without them the other columns keep their ordinals
 		}
 		writable := c.Generated == nil
-		// GoogleSQL calls a column that SELECT * leaves out a pseudo column.
+		// The argument c.Hidden makes this a pseudo column: SELECT * leaves out pseudo columns.
 		column := own(googlesql.NewSimpleColumn(t.FullName(), c.Name, l.typeOf(l.types, c.Type), c.Hidden, writable))
 		l.ownColumns = append(l.ownColumns, column)
 		do(table.AddColumn2(column, false))

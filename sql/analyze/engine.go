@@ -23,8 +23,9 @@ import (
 //
 // A handle is a Go object of the library that points to an object in an engine's memory. The methods of handles find
 // their instance in one variable of the library's package. A goroutine sets that variable when it enters its engine.
-// Until it leaves, no other goroutine may use the handles of any engine. A goroutine leaves while the library
-// analyzes, which takes most of the time, and pauses now and then while it walks through a large tree.
+// Until it leaves, no other goroutine may use the handles of any engine. A goroutine leaves its engine for the time in
+// which the library analyzes a statement, which is most of the time. While it walks through a large tree, it leaves for
+// a moment now and then (pause), so that other goroutines can enter theirs.
 type engine struct {
 	module   *googlesql.Module
 	core     *base.Module // the WebAssembly module that module wraps
@@ -48,7 +49,8 @@ type engine struct {
 
 const (
 	// engineMemory is the most memory that one instance may take, in bytes. The library ends a statement that needs
-	// more. The texts of BenchmarkHostile take at most 152 MiB, except for those whose columns double.
+	// more. Most texts of BenchmarkHostile take at most 152 MiB. Only texts in which each subquery doubles the columns
+	// of the subquery before it can take more.
 	engineMemory = 256 << 20
 	// spareMemory is the size in bytes beyond which an instance is thrown away after a statement, since its memory never shrinks.
 	spareMemory = 192 << 20

@@ -22,7 +22,7 @@ func TestInterrupt(t *testing.T) {
 	a := testAnalyzer(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	// For this many names the library takes a minute or more.
+	// For this many names the library takes a minute or more, so the call ends early only if the library is stopped.
 	sql := "SELECT K" + strings.Repeat(",K", 200_000) + " FROM T"
 	w := &walker{catalog: a.catalog}
 	w.declare(nil)

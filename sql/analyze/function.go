@@ -42,8 +42,9 @@ func (l *library) addFunctions(list []*schema.Function) {
 }
 
 // addBody adds a user-defined function and the objects that its text names. Of the functions whose names occur in the
-// text, it adds only those that f calls (f.Uses). Another name may belong to a parameter of f, and a function with the
-// same name may call f. Then each function would add the other without end.
+// text, it adds only those that f calls (f.Uses). Another name in the text is not a call: it may be that of a parameter
+// of f. If addBody added the function with this name, and that function called f, each of the two would add the other
+// without end.
 func (l *library) addBody(f *schema.Function) {
 	found := l.of.namesIn(f.SQL)
 	found.functions = slices.DeleteFunc(found.functions, func(called *schema.Function) bool {

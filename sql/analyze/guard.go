@@ -12,11 +12,12 @@ import (
 const (
 	maxLength = 1_000_000 // characters of a statement (Spanner's quota "Query statement length")
 
-	// maxNesting bounds the depth of parentheses, brackets and CASE. Statements within Spanner's own limits on nested
-	// functions (75), subqueries (25) and subselects (60) stay far below.
+	// maxNesting bounds the depth of parentheses, brackets and CASE. It is far above the depth of statements within
+	// Spanner's own limits on nested functions (75), subqueries (25) and subselects (60).
 	maxNesting = 300
 	// maxDepth bounds the depth of a statement if operators count as levels too: 1+1+1 is (1+1)+1. In a test the
-	// library worked up to ten thousand levels, each of which took 20 KiB and 85 us. Spanner allows 75 nested calls.
+	// library worked up to ten thousand levels, each of which took 20 KiB and 85 us. The bound refuses no nested calls
+	// that Spanner allows, because Spanner allows only 75.
 	maxDepth = 1_000
 	// maxBetweens bounds the depth of BETWEEN in operands of BETWEEN. If the operands of a BETWEEN have different
 	// types, the library resolves them twice, so that its time doubles with each level: from 20 us to 20 ms at this

@@ -15,8 +15,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// hostile holds texts near the limits for which the library takes long. The table T has 4 columns, Wide has a
-// thousand.
+// hostile holds texts whose sizes are near the limits, and for most of which the library takes long. The table T has 4
+// columns, Wide has a thousand.
 var hostile = map[string]string{
 	"55,505 ANDs":                      "SELECT 1 FROM T WHERE K=0" + strings.Repeat(" AND K=1", 55_504),
 	"111,000 ANDs":                     "SELECT 1 FROM T WHERE TRUE" + strings.Repeat(" AND TRUE", 110_999),

@@ -39,8 +39,9 @@ func (w *walker) typed(n *googlesql.ResolvedLiteral, t *value.Type) {
 	}
 }
 
-// castLiteral stores the type of a literal under a cast that the library was told not to fold (see zone.go). A
-// literal that is cast to TIMESTAMP stays a STRING, since its value depends on the time zone.
+// castLiteral records t, the type to which the cast n converts, as the type of the literal that n casts. The library
+// returns such a cast, and not just a literal of type t, if it was told not to fold casts of literals (walker.options).
+// A literal that is cast to TIMESTAMP stays a STRING, since its value depends on the time zone.
 func (w *walker) castLiteral(n *googlesql.ResolvedCast, t *value.Type) {
 	if literal, ok := get(n.Expr()).(*googlesql.ResolvedLiteral); ok && t.Kind != value.Timestamp {
 		w.typed(literal, t)

@@ -25,8 +25,8 @@ func (a *Analyzer) table(name string) *schema.Table {
 	return a.system[strings.ToLower(name)]
 }
 
-// named holds the objects that a text may name. They are found by name alone, so some may not be used: what looks
-// like a table may be a column or an alias.
+// named holds the objects that a text may name. They are found by name alone, so the text perhaps does not use all of
+// them: a word that is the name of a table may be a column or an alias in the text.
 type named struct {
 	tables    []*schema.Table
 	views     []*schema.View

@@ -14,7 +14,8 @@ import (
 // A literal is taken out only where its type alone matters to GoogleSQL: as an operand of a comparison or of
 // arithmetic, after BETWEEN, in IN (...) and VALUES (...), and in SET c = .... Arguments of functions, patterns of
 // LIKE, LIMIT, ORDER BY 1, hints, lengths of types, DATE '...' and the like stay as they are. So do literals that are
-// not written in the plainest form. The caller must verify that the text with parameters means the same.
+// not written in the plainest form. The caller must verify that the text with parameters means the same as the text
+// with literals.
 type Normalized struct {
 	Text     string
 	Literals []Literal
@@ -35,8 +36,9 @@ const (
 	maxLiterals       = 500
 )
 
-// Normalize replaces the literals of a text by parameters. It returns false if it has replaced none, if the text or
-// the number of literals is too large, or if a parameter of the text has a quoted name.
+// Normalize replaces the literals of a text by parameters. It returns false if it has replaced none, if the text or the
+// number of literals is too large, or if a parameter of the text has a quoted name, because that could be the name of a
+// parameter for a literal.
 func Normalize(sql string) (Normalized, bool) {
 	if len(sql) > maxNormalizedText {
 		return Normalized{}, false

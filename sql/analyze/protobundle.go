@@ -135,8 +135,8 @@ type declarations struct {
 }
 
 // visit adds d, after the declarations that d refers to. If d refers to a declaration that is further down on the
-// stack, d stays on the stack until that declaration is added. visit returns the lowest number in order of the
-// declarations on the stack that d refers to, directly or not; d itself is one of them.
+// stack, d stays on the stack until that declaration is added. visit looks at d and the declarations on the stack that
+// d refers to, directly or not. It returns the lowest of their numbers (see the field order).
 func (s *declarations) visit(d protoreflect.Descriptor) (low int) {
 	name := d.FullName()
 	if s.pool.files[name] != "" {

@@ -70,9 +70,9 @@ var (
 	ddlWords         = []string{"CREATE", "ALTER", "DROP", "GRANT", "REVOKE", "RENAME", "ANALYZE"}
 )
 
-// withHint makes the library's errors more helpful. It replaces the library's names of statements by the user's
-// words, names Spanner's type where the user wrote a type of another database, and explains reserved words. The type
-// that it names has no length, since CAST takes none.
+// withHint makes the library's errors more helpful. It replaces the library's names of statements by the user's words,
+// names Spanner's type where the user wrote a type of another database, and explains reserved words. It names Spanner's
+// type without a length, as in STRING and not STRING(MAX), since CAST takes no length.
 func withHint(sql, text string) string {
 	if at := statementRefused.FindStringIndex(text); at != nil {
 		s := scanner{sql: sql}

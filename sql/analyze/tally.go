@@ -8,7 +8,8 @@ import (
 
 // tally counts function calls, parameters and other quantities that Spanner limits, by the tokens of a text alone. So a
 // text far beyond a limit never reaches the library. The walk through the resolved statement counts everything that
-// tally counts. The walk may count more, and so refuse a text that tally accepts.
+// tally counts. The walk may count more, such as the calls in the texts of views, and so refuse a text that tally
+// accepts.
 type tally struct {
 	functions  int
 	grouped    bool // the text has GROUP BY, which may merge equal expressions into one

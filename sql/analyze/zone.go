@@ -13,9 +13,10 @@ import (
 )
 
 // The library has one default time zone, America/Los_Angeles, in which it reads timestamp literals that name no zone.
-// It reads that zone from the machine's zone database, and does not start without that database. So if the user's
-// database has another default time zone, or if the machine has no zone database, rezone reads such literals again
-// from their text.
+// It reads that zone from the machine's zone database, and does not start without one. If the machine has none,
+// initLibrary gives the library a substitute, with which it reads the literals as UTC. So rezone reads such literals
+// again from their text in two cases: the user's database has another default time zone, or the machine has no zone
+// database.
 
 // zoneFile is the path of the library's default zone within a zone database.
 var zoneFile = filepath.FromSlash(schema.DefaultTimeZone)

@@ -70,9 +70,9 @@ type grouping struct {
 
 func (g *grouping) close() error { return g.in.close() }
 
-// each computes the keys of the rows of b into keyed and calls f with the places of these rows (their indexes in
-// the columns of b). If the keys are large, each computes them for some rows at a time, and calls f once for each
-// such part of the rows.
+// each computes the keys of the rows of b into keyed and calls f with the places of these rows (their indexes in the
+// columns of b). If the keys are large, the method computes them for a part of the rows at a time, and calls f once for
+// each part.
 func (g *grouping) each(r *run, b *batch, f func(places []int32) error) error {
 	if g.byRow {
 		b.toRows()

@@ -81,8 +81,8 @@ func (a *aggCode) collects() bool {
 	return a.fn.Collects || a.node.Distinct || a.order != nil || a.limit != nil
 }
 
-// byRow reports whether the aggregate needs flat rows: because it keeps or chooses rows or defers errors, or
-// because one of its expressions is computed row by row.
+// byRow reports whether the aggregate needs its input as flat rows and not as columns (see batch). It does if it keeps
+// rows, chooses among them or defers errors, or if one of its expressions is computed row by row.
 func (a *aggCode) byRow() bool {
 	return a.collects() || a.selective() || a.defers || a.where != nil && a.where.vector == nil || anyByRow(a.vectors)
 }
@@ -244,8 +244,8 @@ func (s *deferredState) result(r *run) (value.Value, error) {
 	return s.null, nil
 }
 
-// keep stores an error, so that failure returns it. If the error must end the statement at once, keep returns it
-// instead.
+// keep stores an error, so that failure returns it. If the error must end the statement at once (operators.PutOff
+// returns false for it), keep does not store it but returns it.
 func (s *deferredState) keep(err error) error {
 	if err == nil {
 		return nil

@@ -23,9 +23,9 @@ type applyOp struct {
 	matched bool      // right has made a row for the current row
 }
 
-// lookahead is an operator that can read the rows for its next n openings together. readAhead calls bind(i) to set
-// the registers for the i-th opening. since is a commit timestamp at or after which most of the rows that will be
-// read were written; 0 means that it is not known.
+// lookahead is an operator that can read the rows for its next n openings together. readAhead calls bind(i) to set the
+// registers for the i-th opening. since is a hint that makes reading faster (see table.BatchView): a commit timestamp
+// at or after which most of the rows that will be read were written; 0 means that it is not known.
 type lookahead interface {
 	readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int)) error
 }

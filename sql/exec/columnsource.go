@@ -50,8 +50,10 @@ func (s *columnScan) release() {
 }
 
 // byColumns reports whether the scan can read from a ColumnSource. It is false without Env.Columns, without spans, or
-// if o.columnar is false. It is false in a run with a Writer, because DML reads its own writes. It is also false if a
-// LIMIT or EXISTS can stop the scan before its last row, except with a hint for a columnar scan.
+// if o.columnar is false. It is false for DML (a run with a Writer), because a columnar copy does not have the writes
+// of the DML's own transaction. It is also false if a LIMIT or EXISTS can stop the scan before its last row: a
+// ColumnSource decodes whole chunks, so most of that work would be in vain. A hint for a columnar scan overrides this
+// last rule.
 func (o *scanOp) byColumns(r *run) bool {
 	return r.env.Columns != nil && r.env.Writer == nil && o.columnar && (!o.partial || o.node.Method == plan.ColumnarScan) && len(o.place.spans) > 0
 }
@@ -198,7 +200,8 @@ type ArrayRows struct {
 
 // NextArrays moves to the next rows. It returns their number, 0 at the end, and one array for each column of the
 // result. The arrays are valid until the next call. Their types are those that package value/columnar gives without
-// Options, except that an array may hold stored payloads (see columnar.IsStored).
+// Options. The exception is an array with a value that its Arrow type cannot hold: that array is a Binary array of
+// values in stored form (see columnar.IsStored).
 func (a *ArrayRows) NextArrays() (rows int, arrays []arrow.Array, err error) {
 	if a.root == nil {
 		return 0, nil, a.err

@@ -239,8 +239,9 @@ func (g generator) columnQuery() string {
 	return fmt.Sprintf("SELECT %s, %s FROM %s%s GROUP BY %s", keys, strings.Join(aggs, ", "), from, where, keys)
 }
 
-// TestColumnBatches runs queries over 5000 rows, so that batches of columns are full. Scans that read columns,
-// decode vectors, and read row by row must give the same results.
+// TestColumnBatches runs queries over 5000 rows, so that batches of columns are full. It runs each query three times:
+// with a scan that reads columns, with one that decodes rows into vectors, and with one that reads row by row. All
+// three must give the same results.
 func TestColumnBatches(t *testing.T) {
 	db := newTestDB(t)
 	const rows = 5000
@@ -275,7 +276,7 @@ func TestColumnBatches(t *testing.T) {
 		"SELECT SUM(X / (Id - 4444)) FROM W",
 		"SELECT Id, S FROM W ORDER BY S, Id DESC LIMIT 20",
 	} {
-		// Below a LIMIT, a scan reads row by row.
+		// The LIMIT drops no row. It only makes the scan below it read row by row.
 		want, _ := db.printed(t, strings.Replace(sql, "FROM W", "FROM (SELECT * FROM W LIMIT 100000)", 1), 0)
 		decoded, _ := db.printed(t, sql, 0)
 		got, opened := db.printed(t, sql, 50_000)

@@ -229,7 +229,8 @@ func (d *change) delete() error {
 	})
 }
 
-// stored returns the stored row with a key. It reads the row only if d.run.target has not kept it.
+// stored returns the stored row with a key. If the statement's scan has read the row and d.run.target has kept it (see
+// readRows), stored takes it from there. Otherwise it reads the row.
 func (d *change) stored(key []byte) (table.Stored, bool, error) {
 	if s, ok := d.run.target.popKey(key); ok {
 		return s, true, nil

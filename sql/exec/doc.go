@@ -6,7 +6,8 @@
 // compute (hash tables, sorted rows, the results of subqueries) until the run ends. Scan, filter and projection
 // allocate nothing per row.
 //
-// A plan that only reads keys runs without operators: package table reads its rows and encodes them for the wire.
+// A plan that only reads rows of one table or index by key runs without operators: package table reads the rows and
+// encodes them for the wire.
 //
 // DML collects the rows that it will change before it changes any, so that it never sees its own writes.
 //

@@ -288,7 +288,8 @@ func (t *hashTable) addParts(col *fn.Column, typ *value.Type, places []int32) {
 }
 
 // verify sets entries[i] to -1 if value j of that entry's key differs from the value of col at place i. entries[i] is
-// the first entry with the same hash; a later entry with this hash may have the right key.
+// only the first entry with the hash of the key at place i. A later entry with this hash may have that key; lookup
+// leaves it to its caller to find that entry.
 func (t *hashTable) verify(j int, col *fn.Column, places, entries []int32) {
 	n := len(t.types)
 	switch v := col.Vector; {

@@ -20,9 +20,9 @@ const (
 	// spillAbove is the number of bytes of rows that a run keeps in memory before its operators spill. The other
 	// quarter of MaxMemory is for values that cannot be spilled, such as the array that one group collects.
 	spillAbove = MaxMemory / 4 * 3
-	// workingMemory is the number of bytes that an operator may keep even if the run keeps more than it should. The
-	// operator then sorts or hashes this many bytes at a time. With less, it would write very many small lists to
-	// disk.
+	// workingMemory is the number of bytes that an operator may keep even if the run keeps more than spillAbove bytes,
+	// so that operators must spill. The operator then sorts or hashes workingMemory bytes at a time. With less memory,
+	// it would write very many small lists to disk.
 	workingMemory = 1 << 20
 	// workingShare replaces workingMemory if Env.SpillAbove is set: an operator may then keep
 	// Env.SpillAbove/workingShare bytes.
@@ -98,7 +98,8 @@ func (m *rowMemory) keepBytes(h *held, n int64) error {
 
 // charge charges the account for the bytes that are kept and not yet charged. If the account refuses and the run can
 // spill, charge overdraws the account; the method full then makes the operators spill. If the overdraft is used up or
-// the run cannot spill, charge calls the account's method Grow, which can wait for the bytes or fail.
+// the run cannot spill, charge calls the account's method Grow. Grow waits until the bytes are free, and fails if they
+// do not become free in time.
 func (m *rowMemory) charge() error {
 	if m.now > MaxMemory {
 		return usererror.QueryMemory(MaxMemory)

@@ -232,9 +232,9 @@ func (o *mergeScanOp) appendKey(dst []byte, rows *table.Rows) []byte {
 	return dst
 }
 
-// before reports whether the current row of stream i comes before that of stream j. If the bytes by which they are
-// merged are equal, the stream with the lower number comes first, or last in a reverse scan. This is the order of the
-// whole keys.
+// before reports whether the current row of stream i comes before that of stream j. It compares the bytes by which the
+// rows are merged (see appendKey). If these are equal, the row of the stream with the lower number comes first, or last
+// in a reverse scan. So rows that are equal by these bytes come in the order of their whole keys.
 func (o *mergeScanOp) before(i, j int) bool {
 	d := bytes.Compare(o.streams[i].key, o.streams[j].key)
 	if d == 0 {

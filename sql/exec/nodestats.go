@@ -113,8 +113,9 @@ func (m *meter) readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int))
 	return m.measure(r, func() error { return in.readAhead(r, n, since, bind) })
 }
 
-// inputCost adds up what the inputs of an operator have spilled and the CPU time that they have used, during the
-// call of the operator that is being measured.
+// inputCost adds up what the inputs of an operator spill, and the CPU time that they use, during one measured call of
+// that operator. The method measure subtracts both from what the whole call spills and uses, to get the operator's own
+// share.
 type inputCost struct {
 	spilled spill.Written
 	cpu     time.Duration

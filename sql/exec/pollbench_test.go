@@ -13,10 +13,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The table of BenchmarkPoll has pollRows changes. Its column Shard has pollShards different values. The last
-// pollLive changes are not pruned yet; all earlier changes have NULL in the column Live. A poll asks for at most
-// pollLimit changes. One watcher has missed all changes; the other, under light load, has missed only pollNew
-// changes.
+// The table of BenchmarkPoll has pollRows changes. Its column Shard has pollShards different values. The last pollLive
+// changes are not pruned yet. All earlier changes are pruned, so their column Live is NULL. A poll asks for at most
+// pollLimit changes. BenchmarkPoll polls for two watchers: one has missed all changes, the other, under light load, has
+// missed only the last pollNew changes.
 const (
 	pollRows   = 1_000_000
 	pollShards = 37

@@ -32,9 +32,9 @@ func (v *aheadView) GetEach(ctx context.Context, keys [][]byte, since mvcc.Times
 	return v.Snapshot.GetEach(ctx, keys, since, found)
 }
 
-// TestReadAhead checks that a join by key reads the rows of its right side together, for a whole batch of rows of
-// its left side. A join from an index back to its table must also tell the view the oldest commit timestamp of the
-// index entries. If there are few rows, they must be read one by one.
+// TestReadAhead checks that a join by key reads the rows of its right side together, for a whole batch of rows of its
+// left side. A join from an index back to its table must also tell the view the oldest commit timestamp of the index
+// entries, because the view then reads the table's rows faster. If there are few rows, they must be read one by one.
 func TestReadAhead(t *testing.T) {
 	db := newTestDB(t)
 	if out := db.ddl("CREATE TABLE T (Id INT64, K INT64, V STRING(9)) PRIMARY KEY (Id);\nCREATE INDEX ByK ON T (K);\nCREATE TABLE U (Id INT64, T INT64) PRIMARY KEY (Id)"); out != "" {

@@ -319,7 +319,7 @@ func (k *keyRows) Next() (bool, error) {
 	return ok, err
 }
 
-// Fill implements Rows. table.Rows.Fill appends the values.
+// Fill implements Rows. It calls Fill of table.Rows, which appends the values, and counts the rows for Stats.
 func (k *keyRows) Fill(columns []value.Column, size int) (rows int, err error) {
 	rows, err = k.Rows.Fill(columns, size)
 	k.returned += int64(rows)

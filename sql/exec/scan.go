@@ -361,9 +361,9 @@ func (o *scanOp) readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int)
 	return r.memory.keepBytes(&o.ahead, max(0, int64(kept)-freeAhead))
 }
 
-// freeAhead is the number of bytes of rows that a scan may read ahead without being charged for them. Small queries
-// read ahead no more bytes than this. The uncharged bytes of a query are few, because no query has many scans that
-// read ahead.
+// freeAhead is the number of bytes of rows that a scan may read ahead without being charged for them. A small query
+// reads ahead no more bytes than this, so it is never charged for reading ahead. The uncharged bytes of a large query
+// are few, too, because no query has many scans that read ahead.
 const freeAhead = 32 << 10
 
 // systemOp reads the rows of a system table.

@@ -330,10 +330,10 @@ func successor(s string) (string, bool) {
 const maxSkips = 1000
 
 // skipCode finds the values of one key part for a skip scan (plan.SeekPart.Each). It seeks the first value, then
-// skips all keys that begin with that value to find the next one, and so on. A value that it finds may belong to
-// deleted keys only. The scan then reads nothing for that value, which costs less than walking past the deleted
-// keys, of which a pruned index has many. If there are more than maxSkips values, the scan instead reads all keys
-// in one range, and drops those whose later parts do not fulfil the seek.
+// skips all keys that begin with that value to find the next one, and so on. It also finds values that only deleted
+// keys have. The scan then finds no rows for such a value, but that costs less than walking past all deleted keys (a
+// pruned index has many of them) to the next key that exists. If there are more than maxSkips values, the scan
+// instead reads all keys in one range, and drops those whose parts after the skipped part do not fulfil the seek.
 //
 // A read-write transaction locks the whole range in which it looks for values. Otherwise another transaction could
 // add a value there, and its rows would be phantoms.
@@ -419,9 +419,10 @@ func (f *finder) find(r *run, set *table.KeySet, prefix []value.Value, i int) er
 	}
 }
 
-// whole sets p to one range with all values of the skipped part. p.rests are the spans in which the bytes of a key
-// after that part must lie. These bytes do not depend on the parts before them, so whole computes the spans for one
-// key only: first holds that key's parts up to and including the skipped part.
+// whole sets p to one range with all values of the skipped part, in place of one range for each value. So the scan must
+// test the key parts after the skipped part itself: it drops the keys whose bytes after that part lie in none of the
+// spans in p.rests. These bytes do not depend on the parts before them, so whole computes these spans from one key
+// only. first holds that key's parts, up to and including the skipped part.
 func (c *skipCode) whole(r *run, p *place, first []value.Value) error {
 	var all, one table.KeySet
 	err := c.seek.add(r, &all, func(r *run, set *table.KeySet, prefix []value.Value, i int) error {

@@ -147,8 +147,8 @@ func (s *setRows) entry(r *run, row []value.Value) (int, error) {
 	return entry, r.memory.keepEntry(&s.held, row)
 }
 
-// makeRoom moves the rows to partitions on disk if they take too much memory. It keeps a single row in memory,
-// because no partition can be smaller.
+// makeRoom moves the rows to partitions on disk if they take too much memory. It keeps a single row in memory:
+// finishPart reads each partition back into memory, and a partition with one row would go to disk again and again.
 func (s *setRows) makeRoom(r *run) error {
 	if !r.memory.full(s.held) || s.table.len() == 1 {
 		return nil

@@ -291,7 +291,9 @@ func (o *minorSortOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// clear empties the sorter. It keeps the sorter's memory, because usually only a few rows are equal.
+// clear empties the sorter before it gets the next rows that are equal by the first keys. If the sorter has not
+// spilled, clear keeps its memory for these rows: usually they are few, and the sorter would have to allocate memory
+// for a few rows very often.
 func (o *minorSortOp) clear(r *run) {
 	if o.full = false; o.sorter.merged != nil {
 		o.sorter.reset(r, o.left)
@@ -354,8 +356,9 @@ type sorter struct {
 	rows, keys []value.Value
 	order      []int32
 	limit      int64 // the greatest number of rows to return; -1 without a limit
-	// last holds the sort keys of the row that was number limit in sort order when addKeyed last dropped rows; it is
-	// nil before that. A further row is dropped if it does not come before these keys.
+	// last holds the sort keys of the last row that addKeyed kept when it dropped the rows after the first limit rows;
+	// it is nil before that. A further row is dropped if it does not come before these keys, because limit rows come
+	// before it.
 	last []value.Value
 	held held
 

@@ -267,8 +267,8 @@ func TestSpillFails(t *testing.T) {
 			if calls.Load() < at {
 				break
 			}
-			// The statement may succeed although a call fails: if the name of an open file cannot be removed, Close
-			// removes the file.
+			// The statement may succeed although a call fails. For example, if the call that removes the name of an
+			// open file fails, Close removes the file later.
 			if err != nil && usererror.CodeOf(err) != codes.ResourceExhausted {
 				t.Errorf("%s, call %d fails: %v", name, at, err)
 			}

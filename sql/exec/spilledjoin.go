@@ -143,9 +143,10 @@ func (s *spilledJoin) partProbe(r *run) (lists [partitionCount]*spill.Rows, err 
 	return parts.finish(r)
 }
 
-// alone returns the row that a row of probe adds to the result beside its joined rows: NULLs for build in a left or
-// full join without a match, the row itself in a semi join with a match or an anti join without one. It returns nil
-// if there is none. hit says whether the row has matched. The result is valid until the next call of alone or join.
+// alone returns the row that a row of probe adds to the result on its own, in addition to its joined rows; nil if it
+// adds none. hit says whether the row of probe has matched a row of build. In a left or full join, a row without a
+// match is returned with NULLs for build. A semi join returns the row itself if it has matched, and an anti join
+// returns it if it has not. The result is valid until the next call of alone or join.
 func (o *hashJoinOp) alone(row []value.Value, hit bool) []value.Value {
 	switch o.node.Kind {
 	case plan.SemiJoin, plan.AntiJoin:

@@ -15,10 +15,11 @@ import (
 // expression fails for a row. The caller then computes the expression row by row, to find the first error.
 type vectorEval func(r *run, b *batch, places []int32) (col fn.Column, ok bool)
 
-// vector compiles an expression so that it is computed for many rows at once. It returns nil for expressions that
-// can only be computed row by row. These are subqueries, lambdas, functions that choose which arguments they
-// compute, and expressions that make strings, bytes or lists, because their values must not refer to memory of the
-// batch. A field of a PROTO that is a string is an exception, because its values are copied to a vector.
+// vector compiles an expression so that it is computed for many rows at once. It returns nil for expressions that can
+// only be computed row by row. Among these are subqueries, lambdas, and functions that choose which arguments they
+// compute (except AND and OR). Expressions that make strings, bytes or lists are also computed row by row: otherwise
+// their values could refer to memory of the batch, which is valid only as long as the batch. A field of a PROTO may be
+// a string, because vectorField copies its values to a vector.
 func (c *compiler) vector(e plan.Expr) vectorEval {
 	switch e := e.(type) {
 	case *plan.Slot:

@@ -126,7 +126,8 @@ type Aggregate struct {
 	Collects bool
 	// New starts a group.
 	New func() State
-	// NewGroups makes the object that computes all groups of a statement. It has no groups at first.
+	// NewGroups makes an object that computes all groups of a statement together. The object has no groups at first.
+	// New, in contrast, makes a State for one group.
 	NewGroups func() Groups
 }
 

@@ -26,8 +26,8 @@ var Billion = big.NewInt(1_000_000_000)
 // for the rounding errors of series, and for numbers near 10^29.
 const WorkingPrecision = 320
 
-// MaxGenerated is the maximum number of elements of an array that a GENERATE function makes. Each element takes 32
-// bytes. GoogleSQL limits the memory of such an array instead of its length.
+// MaxGenerated is the maximum number of elements of an array that a GENERATE function makes. An element takes 32 bytes,
+// so such an array takes at most 32 MiB. GoogleSQL limits the bytes of such an array, not the number of its elements.
 const MaxGenerated = 1 << 20
 
 // TooManyGenerated is the error message for an array with more than MaxGenerated elements.

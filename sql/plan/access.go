@@ -93,8 +93,9 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 		list = append(list, a)
 	}
 	if p.options.Batch && !forced {
-		// With Options.Batch, a query is divided into partitions by keys of the table, and a partition also has the
-		// interleaved rows of its keys. So no index may be read from end to end.
+		// With Options.Batch, a query is divided into partitions: each reads a range of keys of the table, and also the
+		// rows that are interleaved with the rows of these keys. An index that is read from end to end would instead
+		// divide the query by the keys of the index, with which no rows are interleaved.
 		list = slices.DeleteFunc(list, func(a *access) bool { return a.index != nil && a.seeks == nil })
 	}
 	if len(list) == 0 {
@@ -221,13 +222,15 @@ func (a *access) bind(s *scanRel, pred predicate) {
 	}
 }
 
-// maxDeeper limits when an OR replaces a seek that the other conditions give and that binds fewer key parts: the OR
-// may have at most maxDeeper alternatives. The limit is needed because each alternative repeats the lists of values of
-// that seek.
+// maxDeeper is the greatest number of alternatives of an OR that may replace a seek that the other conditions give.
+// Such an OR has seeks that bind more key parts. But the seek of each alternative repeats the lists of values of the
+// replaced seek, so an OR with many alternatives could make too many keys.
 const maxDeeper = 10
 
-// matchCases finds one seek for each alternative of an OR. It returns nil if one of the seeks binds less of the key
-// than depth (see seek.depth), or if none binds more. exact says that the seeks together imply the OR.
+// matchCases finds one seek for each alternative of an OR. These seeks are to replace a seek that has the given depth
+// (see seek.depth; 0 if there is no such seek). So matchCases returns nil if one of them has a smaller depth, or if none
+// has a greater depth. It also returns nil if it finds no seek for an alternative. exact says that the seeks together
+// imply the OR.
 func (a *access) matchCases(d disjunction, pred predicate, depth int) (seeks []seek, exact bool) {
 	exact = true
 	deeper := false
@@ -332,8 +335,9 @@ func (r *rangeSargs) any() bool {
 	return r.low != nil || r.high != nil || r.prefix != nil || r.notNull != nil
 }
 
-// besides returns the sargs of list that have no subquery, marked as inexact, so that their conditions are still
-// tested for each row.
+// besides returns copies of the sargs in list that match may use besides those of an alternative of an OR. It leaves
+// out sargs that have a subquery, because each alternative would get its own copy of the subquery. It marks the copies
+// as inexact, so that match does not count their conditions as implied by the seek: they are still tested for each row.
 func besides(list []sarg) []sarg {
 	var out []sarg
 	for _, s := range list {
@@ -398,13 +402,13 @@ func (t *tupleSarg) place(c *schema.Column) int {
 }
 
 // A skip scan finds the values of a key part: it seeks past each value to find the next one. It then reads the keys
-// that begin with each value. It serves statements that have a condition on later key parts, or an order by them,
-// but no values for the part itself. The planner does not know how many values the part has. If a run finds too
+// that begin with each value. It serves statements that give no values for this key part, but have a condition on key
+// parts that follow it, or an order by them. The planner does not know how many values the part has. If a run finds too
 // many, it reads all keys in one range instead, so a wrong guess costs only a limited number of seeks. The planner
 // assumes that both outcomes are equally likely.
 
-// guessPrefixes is the guessed number of different values of a key part. A column that shards keys has some tens of
-// values.
+// guessPrefixes is the guessed number of different values of a key part. The guess is made for a column that divides
+// the keys into shards, because such a column has some tens of values.
 const guessPrefixes = 100.0
 
 // guessValues guesses how many different values a column has.
@@ -433,7 +437,9 @@ func (p *planner) skips(s *scanRel, list []*access, req request) []*access {
 }
 
 // skipping returns a skip scan of the table or index that is read by the access from. It returns nil if a skip scan
-// would be useless.
+// would be useless. That is so in three cases: no key part follows the skipped part; the parts that follow have no
+// condition, and the request is not for the first rows in their order; or the skipped part belongs to the key of the
+// table's parent, so that it can have as many values as the parent has rows.
 func (s *scanRel) skipping(from *access, pred predicate, req request) *access {
 	a := &access{index: from.index, key: from.key, covering: from.covering, forced: from.forced, skips: true}
 	b := newBinder(a, pred.sargs)

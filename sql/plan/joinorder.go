@@ -250,8 +250,8 @@ func transferable(cond tree.Expr, col tree.Col) bool {
 }
 
 // seekableLeaf returns the index of the leaf in which col is the first part of the primary key or of an index. It
-// returns -1 if there is no such leaf, or if the leaf has a condition that is never TRUE if col is NULL, such as a
-// comparison. Such a condition already bounds col.
+// returns -1 if there is no such leaf. It also returns -1 if the leaf has a condition that already bounds col, so that
+// transfer need not add one: a condition that is never TRUE if col is NULL, such as a comparison with col.
 func (g *joinGroup) seekableLeaf(col tree.Col) int {
 	for i, leaf := range g.leaves {
 		s, ok := leaf.(*scanRel)

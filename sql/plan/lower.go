@@ -328,8 +328,11 @@ func (p *planner) lowerWithRef(s *tree.WithRef) (relation, error) {
 }
 
 // compute adds computed columns to the relation in. If that relation itself adds computed columns, compute merges both
-// steps into one, with three exceptions: a new expression has a subquery; the new expressions use a costly column of
-// the relation more than once; or they use a costly column of it that is volatile or has a subquery.
+// steps into one: it puts the expressions of the relation's columns in place of these columns. There are three
+// exceptions. A new expression has a subquery, in which compute cannot replace columns. The new expressions use a
+// costly column of the relation more than once, so that it would be computed more than once. Or they use a costly
+// column that is volatile or has a subquery: within a CASE or a lambda, it might not be computed exactly once for each
+// row.
 func (p *planner) compute(in relation, exprs []tree.Computed) relation {
 	below, ok := in.(*computeRel)
 	if !ok {

@@ -267,8 +267,8 @@ type DML struct {
 	Return  *Returning
 	// Conflict is the clause ON CONFLICT of an INSERT, or nil.
 	Conflict *Conflict
-	// Distinct says that a key that occurs twice in Input is an error. UPDATE ... FROM can find a row more than
-	// once.
+	// Distinct says that it is an error if a key occurs twice in Input. It is set for UPDATE ... FROM, whose join can
+	// find the same row more than once.
 	Distinct bool
 }
 

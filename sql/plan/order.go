@@ -30,8 +30,9 @@ func satisfies(have []slotOrder, fixed map[int]bool, distinct bool, want []slotO
 	return true
 }
 
-// major returns the number of leading keys of want by which the rows are already sorted. It returns 0 if all of these
-// keys have the same value in every row.
+// major returns the number of leading keys of want by which the rows are already sorted, so that only rows that are
+// equal by these keys must be sorted by the others. It returns 0 if these leading keys have the same value in every
+// row, because all rows would then be equal by them.
 func (b *built) major(want []slotOrder) int {
 	for n := len(want) - 1; n > 0; n-- {
 		if varies(want[:n], b.fixed) && satisfies(b.order, b.fixed, b.distinct, want[:n]) {

@@ -258,7 +258,8 @@ func columnOrder(req request, at slots) []int {
 	return append(list, rest...)
 }
 
-// moveOrder returns the order and the fixed slots of b for new rows in which slot s of b has become slot moved[s].
+// moveOrder translates the order of the rows of b, and the set of slots whose value is the same in all rows, to new
+// slot numbers: slot s becomes slot moved[s]. In the order, a slot that is not in moved becomes -1.
 func moveOrder(b built, moved map[int]int) ([]slotOrder, map[int]bool) {
 	var order []slotOrder
 	for _, k := range b.order {

@@ -247,7 +247,7 @@ func (w *protoWriter) global(n Node) *spannerpb.PlanNode {
 
 // twice adds the operator n as two operators: the first runs on each server, and the second runs over the results of
 // all servers. The parameter in is the input of n, a local plan (see isLocal). A sort without a limit is added only
-// once.
+// once, over the rows of all servers, because a sort on each server would drop no rows.
 func (w *protoWriter) twice(n, in Node) *spannerpb.PlanNode {
 	if s, ok := n.(*Sort); ok && s.Limit == nil {
 		return w.operator(n, "", func(in Node) *spannerpb.PlanNode { return w.global(in) })

@@ -412,9 +412,11 @@ func (p *planner) arrange(s *scanRel, a *access, want []slotOrder) bool {
 	return false
 }
 
-// mergeKey returns the key parts by which streams must be merged if want includes columns of the first a.merge
-// parts of the key. It returns nil if want includes none of these columns. The key parts after the first a.merge
-// parts keep their sequence.
+// mergeKey returns the key parts by which streams must be merged if the order want includes columns of the first
+// a.merge parts of the key. These are the parts whose columns are in want, in the sequence of want. Parts after the
+// first a.merge parts are included only as long as want has them in the sequence of the key, because each stream is
+// sorted by them in that sequence. mergeKey returns nil if want includes none of the columns of the first a.merge
+// parts.
 func (s *scanRel) mergeKey(a *access, want []slotOrder) []MergePart {
 	first := map[int]int{} // maps the slot of a column to the part, for the parts whose values tell the streams apart
 	for i, part := range a.key[:a.merge] {

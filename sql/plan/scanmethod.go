@@ -52,8 +52,9 @@ func (p *planner) scanMethod(s *scanRel) ScanMethod {
 	return scanMethods[strings.ToUpper(text)]
 }
 
-// MayReadColumnar reports whether the scan can read a columnar copy when it reads a snapshot. For that, it must
-// read more than one row, in key order.
+// MayReadColumnar reports whether the scan can read a columnar copy when it reads a snapshot. For that, it must read
+// more than one row, in ascending key order, and without exclusive locks. It must not be a skip scan or a scan of a
+// system table, and its Method must allow the copy.
 func (n *Scan) MayReadColumnar() bool {
 	if n.Method != AutomaticScan && n.Method != ColumnarScan || n.Table.Rows != nil {
 		return false

@@ -138,7 +138,9 @@ func (b *builder) ofUsed() []constraint {
 	return b.constraints(list)
 }
 
-// withConstraints returns all tables that have a constraint with one of the names. It may also return other tables.
+// withConstraints returns all tables that have a constraint with one of the names. It may also return other tables,
+// because the name of an implied NOT NULL constraint does not tell where its table's name ends. The query's own
+// condition drops the rows of constraints that it does not select.
 func (b *builder) withConstraints(names map[string]bool) []*schema.Table {
 	implied := map[string]bool{} // table names that the name of an implied constraint may contain
 	found := map[*schema.Table]bool{}

@@ -22,8 +22,8 @@ func sequenceOptions(b *builder) {
 	}
 }
 
-// identityCells returns the values of IDENTITY_GENERATION, IDENTITY_KIND, IDENTITY_START_WITH_COUNTER, IDENTITY_SKIP_RANGE_MIN and
-// IDENTITY_SKIP_RANGE_MAX for a column. g is nil if the column is no identity column.
+// identityCells returns the values of IDENTITY_GENERATION, IDENTITY_KIND, IDENTITY_START_WITH_COUNTER,
+// IDENTITY_SKIP_RANGE_MIN and IDENTITY_SKIP_RANGE_MAX for a column. g is nil if the column is no identity column.
 func identityCells(g *schema.Generator) (cells [5]any) {
 	if g == nil {
 		return cells

@@ -2,8 +2,8 @@
 // SPANNER_SYS that need no statistics.
 //
 // The tables have Spanner's columns and are sorted by their keys. Tables about objects that Crowfoot does not have
-// (models, property graphs, ...) exist and are empty. Columns with the name of a catalog are always empty strings,
-// and the name of the default schema is an empty string, too.
+// (models, property graphs, ...) exist and are empty. A column that names a catalog, such as TABLE_CATALOG, always
+// holds an empty string. The name of the default schema is an empty string, too.
 //
 // For each table with rows, contents has a function that calls builder.add for each row.
 //
@@ -109,8 +109,8 @@ type builder struct {
 	rows        [][]value.Value
 }
 
-// add appends a row, if the query may select the row and the role may see it. A cell is a string, an int, a bool, a
-// value.Value, or nil for NULL.
+// add appends a row if the query that reads the table may select the row (wants) and the role of that query may see it
+// (sees). A cell is a string, an int, a bool, a value.Value, or nil for NULL.
 func (b *builder) add(cells ...any) {
 	if len(b.want) > 0 && !b.wants(cells) || !b.sees(cells) {
 		return

@@ -162,7 +162,8 @@ func rowText(row []value.Value) string {
 	return strings.Join(cells, " ")
 }
 
-// checkedRows returns a table's rows. It checks that they fit the table's columns, are sorted by its key, and have no duplicates.
+// checkedRows returns a table's rows. It checks that they fit the table's columns, are sorted by its key, and have no
+// duplicates.
 func checkedRows(t *testing.T, table *schema.Table) [][]value.Value {
 	t.Helper()
 	rows := rowsOf(t, table, nil)

@@ -243,8 +243,8 @@ func indexes(b *builder) {
 	}
 }
 
-// hasKey reports whether a table is listed with a primary key. All tables of users are, and those built-in tables
-// that declare a key.
+// hasKey reports whether a table is listed with a primary key. Every table of a user is listed with one, and a built-in
+// table if it declares a key.
 func hasKey(t *schema.Table) bool { return !builtIn(t) || len(t.Key) > 0 }
 
 func indexColumns(b *builder) {

@@ -136,8 +136,8 @@ type Function struct {
 	Fields [][]protoreflect.FieldDescriptor
 }
 
-// Names of the functions on PROTO. GoogleSQL's resolved tree has nodes of their own for them instead of function
-// calls.
+// Names of the functions on PROTO. This package has chosen them: GoogleSQL has no names for these functions, because
+// its resolved tree represents them by special nodes and not by function calls.
 const (
 	ProtoField    = "$proto_field"     // proto.field
 	HasProtoField = "$has_proto_field" // proto.has_field

@@ -84,7 +84,8 @@ func (n *needs) scan(s Scan) (enter bool) {
 	return true
 }
 
-// tableScan adds the needs of reading a table. A scan without columns, such as the scan of COUNT(*), needs SELECT on any one column.
+// tableScan adds the needs of reading a table. A scan without columns, such as the scan of COUNT(*), needs SELECT on
+// any one column.
 func (n *needs) tableScan(s *TableScan) {
 	if len(s.Columns) > 0 {
 		n.table(s.Table, schema.PrivilegeSelect, s.Columns...)
@@ -109,8 +110,8 @@ func (n *needs) expr(e Expr) {
 }
 
 // call adds the needs of functions of sequences and identity columns. The first argument of such a function names the
-// sequence or column. If that argument is not a constant, it may name any sequence or column, so the role must be
-// allowed to read information about all.
+// sequence or column. If that argument is not a constant, it may name any sequence or column, so the role must be a
+// member of schema.InfoReaderRole, which may read information about all of them.
 func (n *needs) call(e *Call) {
 	p, ok := sequencePrivileges[e.Func.Name]
 	if !ok {

@@ -22,8 +22,9 @@ var (
 	expressions = []Expr{new(Literal), new(Param), new(Ref), new(Call), new(Lambda), new(Cast), new(Subquery), new(MakeStruct), new(GetField), new(GetJSONField), new(Let)}
 )
 
-// TestNodesAreKnown checks that statements, scans and expressions list every exported type of the package that is a
-// statement (method statement), a scan (Cols) or an expression (Type).
+// TestNodesAreKnown checks that the lists statements, scans and expressions have every exported type of the package
+// that is a node. A type is a statement if it has the method statement, a scan if it has Cols, and an expression if it
+// has Type.
 func TestNodesAreKnown(t *testing.T) {
 	declared := map[string][]string{}
 	names, err := os.ReadDir(".")
@@ -351,8 +352,9 @@ func TestPrintIsComplete(t *testing.T) {
 		if i, ok := s.(*Insert); ok {
 			i.Conflict.Update = true
 		}
-		// Print omits these names: the scan of the changed table, because the statement's line names the table, and
-		// the Cols of RETURNING, because an expression computes each.
+		// Print omits two kinds of names. It does not name the table again for the scan of the changed table, because
+		// the line of the statement names it. It prints the expressions of RETURNING, but not the Cols that these
+		// expressions compute.
 		given := func(mark string) bool {
 			return strings.HasPrefix(mark, "TableScan.Table") || strings.HasPrefix(mark, "TableScan.Alias") || strings.HasPrefix(mark, "Returning.Output.Col")
 		}

@@ -11,14 +11,15 @@ import (
 // An Account divides the CPU time of a process into three parts: the time measured for executions, the time measured
 // for background tasks, and the remainder. A server has one Account.
 //
-// The remainder of each tick (connections, Go's garbage collection) goes into a pool. Each execution of the next tick
-// takes a share from the pool, until the pool is empty. The size of a share is computed as if the load were the same as
-// in the last tick (see Load). So executions together take what the process used and no more, however the load changes.
+// A tick is the time between two calls of Tick. The remainder of each tick (connections, Go's garbage collection) goes
+// into a pool. Each execution of the next tick takes a share from the pool, until the pool is empty. The size of a
+// share is computed as if the load were the same as in the last tick (see Load). So executions together take what the
+// process used and no more, however the load changes.
 //
 // The remainder of the first tick without executions still goes into the pool, because it comes from sending the last
-// replies. So the executions that follow are charged for the remainders of two earlier ticks at most. Later ticks
-// without executions do not fill the pool, so that the few requests that come to an idle process are not charged for
-// its housekeeping.
+// replies. So the executions after a pause are charged for the remainders of at most two ticks: the last one with
+// executions and the first one without. Later ticks without executions do not fill the pool, so that the few requests
+// that come to an idle process are not charged for its housekeeping.
 type Account struct {
 	off     bool
 	busy    atomic.Bool  // the server runs many executions, so it measures only a sample of the brief ones
@@ -50,12 +51,13 @@ type reading struct {
 	executions, parts             int64
 }
 
-// TickEvery is the time between calls of Tick. CPU time that is used between two calls is charged to executions after
-// the second.
+// TickEvery is the time between calls of Tick. The unmeasured CPU time between two calls is charged to executions after
+// the second call.
 const TickEvery = 100 * time.Millisecond
 
 // quietTicks is the approximate number of ticks whose remainders Account.quiet holds. A long execution may report CPU
-// time late, after it has been counted in these remainders.
+// time late, after these remainders have counted that time. The remainder of the tick in which it reports is then
+// negative, and Tick adds quiet to it.
 const quietTicks = 100
 
 // fewMessages is the number of messages below which a tick counts as one without executions, because its remainder does
@@ -63,11 +65,12 @@ const quietTicks = 100
 // message.
 const fewMessages = 10
 
-// maxShare is the highest charge for one message. A larger remainder comes from work of the process that no request
-// caused.
+// maxShare is the highest charge for one message. If the remainder of a tick is larger than maxShare for each message,
+// the process has done work that no request caused. So fill drops the part above this limit.
 const maxShare = time.Millisecond
 
-// Load counts the work of an execution, because that work causes unmeasured work elsewhere in the process.
+// Load counts the work of an execution. That work causes unmeasured work elsewhere in the process, and the execution is
+// charged a share of the unmeasured CPU time that depends on its Load.
 type Load struct {
 	Messages int64 // messages received and sent
 	Bytes    int64 // bytes in the messages
@@ -82,7 +85,7 @@ type Load struct {
 //   - A message takes about 17 us, to read, to write, and to wait for. All API methods are alike in this.
 //   - Each 40 KiB of messages take 17 us too.
 //   - Each 160 us of an execution's own CPU time cause 17 us of garbage collection.
-//   - A commit takes four times as much, for the log.
+//   - A commit takes four times as much as a message, because it writes the log.
 const (
 	messageParts = 1 << 10
 	commitParts  = 4 * messageParts
@@ -142,9 +145,10 @@ func (a *Account) draw(parts int64) time.Duration {
 	return time.Duration(want)
 }
 
-// Tick shares out the CPU time that was used since the last Tick. It also decides whether the server is busy: if more
-// than fewExecutions per second ended since then, and at least sampleEvery, because the last Tick may have been only a
-// moment ago.
+// Tick shares out the CPU time that was used since the last Tick. It also decides whether the server is busy. It is
+// busy if, since the last Tick, more than fewExecutions per second and at least sampleEvery in all have ended. The
+// second condition is needed because the last Tick may have been only a moment ago: then two executions can already be
+// a high rate.
 func (a *Account) Tick() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -171,8 +175,8 @@ func (a *Account) Tick() {
 }
 
 // fill adds rest, the remainder of a tick, to the pool; a negative remainder reduces the pool. fill keeps the pool
-// between -maxShare and maxShare for each of the messages. So time that no execution takes from the pool is dropped in
-// the end.
+// between -maxShare*messages and maxShare*messages, and drops the time beyond these limits. So time that no execution
+// takes does not pile up in the pool.
 func (a *Account) fill(rest, messages int64) {
 	most := int64(maxShare) * messages
 	pool := min(max(a.pool.Load()+rest, -most), most)

@@ -86,9 +86,9 @@ func (m *Meter) Pause() {
 	}
 }
 
-// pause ends the segment. It reads the clock, except for an execution of three properties: it is not sampled, it has
-// been brief so far and was not measured at all, and its kind has a typical time, as typical says. Such an execution is
-// charged that time when it ends.
+// pause ends the segment. It reads the clock, except for an execution that meets three conditions: it is not sampled;
+// it has taken less than briefLimit so far, and none of its segments was measured; its kind has a typical time (the
+// parameter typical is true). Such an execution is charged the typical time when it ends.
 func (m *Meter) pause(typical bool) {
 	passed := time.Since(epoch) - m.began
 	if typical && !m.sampled && m.elapsed == m.rough && m.elapsed+passed < briefLimit {
@@ -102,7 +102,7 @@ func (m *Meter) pause(typical bool) {
 }
 
 // Lap reports the CPU time that a long segment has used so far to the account, so that the time counts in the right
-// tick. If there is nothing to report, Lap only reads the time.
+// tick. If less than lapEvery has passed since the last report, Lap only reads the time and reports nothing.
 func (m *Meter) Lap() {
 	if m == nil || !m.running {
 		return
@@ -165,8 +165,8 @@ func (m *Meter) Stop(l Load) time.Duration {
 	return m.own
 }
 
-// Shared returns the execution's share of the CPU time that belongs to no execution and no task, such as that of connections and
-// of Go's garbage collection. It is complete after Stop.
+// Shared returns the execution's share of the CPU time that belongs to no execution and no task, such as that of
+// connections and of Go's garbage collection. It is complete after Stop.
 func (m *Meter) Shared() time.Duration { return m.shared }
 
 // stoodFor returns the charge for the segments in which the clock was not read. rows is how many rows the execution

@@ -19,7 +19,7 @@ func needsThreadClocks(t *testing.T) {
 
 // alone skips the test unless CROWFOOT_TEST_CPU=1 says that nothing else runs on the machine. It is for tests that
 // compare measured with used CPU time: on a busy machine equal executions use different CPU time, because other
-// processes displace the processor's caches.
+// processes push their data out of the processor's caches.
 func alone(t *testing.T) {
 	t.Helper()
 	needsThreadClocks(t)
@@ -395,9 +395,9 @@ func BenchmarkMeter(b *testing.B) {
 	})
 }
 
-// TestSpentWaits checks that a function whose CPU time Spent measures may wait, as the preparation of a statement does.
-// During the wait the meter of its request is paused, and CPU time that other goroutines use on the thread is not
-// counted.
+// TestSpentWaits checks that Spent may measure a function that blocks, as the preparation of a statement does. While
+// the function blocks, the meter of its request is paused, so it does not count CPU time that other goroutines use on
+// the same thread.
 func TestSpentWaits(t *testing.T) {
 	needsThreadClocks(t)
 	m := &Meter{Account: NewAccount(), sampled: true}

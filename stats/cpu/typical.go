@@ -7,9 +7,10 @@ import (
 )
 
 // Typical holds the typical CPU time of brief executions of one kind: of one prepared statement, of reads of one set of
-// columns, or of one API method. It holds moving averages of measured CPU times, by the number of rows. So the sum of
-// all charges is right, and an execution that reads one row is not charged as much as one that reads fifty. Longer
-// executions are always measured, and are in no average.
+// columns, or of one API method. It holds moving averages of measured CPU times, one for each class of numbers of rows.
+// Because each charge is an average, the sum of all charges is right. Because each class has its own average, an
+// execution that reads one row is not charged as much as one that reads fifty. Executions that are not brief are always
+// measured, and are in no average.
 //
 // No execution is charged more than the time it took. If an execution took less than the average, the next ones that
 // take more are charged the difference too. Without that the sum would be too low: executions of two and of three rows

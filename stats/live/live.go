@@ -1,7 +1,9 @@
-// Package live lists the current activity of a database: running queries, running partitioned DML, and the newest transactions
-// that have a tag, with the times of their events. Nothing is stored: a restart begins with empty lists.
+// Package live lists the current activity of a database: running queries, running partitioned DML, and the newest
+// transactions that have a tag. Each of these transactions has a timeline, which lists its events with their times.
+// Nothing is stored: a restart begins with empty lists.
 //
-// Users read the lists as tables of SPANNER_SYS (package stats makes the rows) and the timelines as JSON.
+// Users read the queries and the partitioned DML as tables of SPANNER_SYS (package stats makes the rows), and the
+// timelines as JSON (/debug/transactions).
 //
 // Imports of this module: stats/stripe.
 package live

@@ -57,7 +57,8 @@ func (q *queries) begin(now time.Time) {
 }
 
 // Start adds a query to the list of running queries. The caller must call Finish. Callers do not add queries of change
-// streams.
+// streams, because Spanner does not list these as active queries:
+// https://cloud.google.com/spanner/docs/introspection/oldest-active-queries.
 func (l *Lists) Start(q *Query) {
 	if l.off {
 		return

@@ -14,9 +14,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/stripe"
 )
 
-// Methods counts, for Prometheus, the requests of each API method. It does not use Prometheus's counters, because every
-// request is counted: a Method keeps related counters together for each processor, and adds them up only when
-// Prometheus asks.
+// Methods counts, for Prometheus, the requests of each API method. Every request is counted, so counting must be cheap.
+// Therefore Methods does not use Prometheus's counters: for each processor, a Method keeps related counters together,
+// and it adds up the processors' counters only when Prometheus asks.
 type Methods struct {
 	requests, latency, streams, cpu, shared, received, sent, remote *prometheus.Desc
 

@@ -119,15 +119,16 @@ type textSource struct {
 	typ     *value.Type
 }
 
-// newTextSource makes a source of texts. offsets are the positions of the values in Arrow's buffer; data holds the
-// bytes from the first value on.
+// newTextSource makes a source of texts. offsets are the positions of the values in a buffer of Arrow; data is the part
+// of that buffer that begins with the first value, at offsets[0].
 func newTextSource(n nulls, offsets []int32, data []byte, t *value.Type) (value.Source, error) {
 	s := &textSource{nulls: n, data: data, typ: t}
 	s.offsets = offsets
 	if len(offsets) == 0 {
 		return s, nil
 	}
-	// A client may have sent wrong offsets, and Arrow's library does not check them.
+	// A client may have sent wrong offsets, and Arrow's library does not check them. They are checked here, because the
+	// method bytes would panic with offsets that lie outside of data.
 	last := offsets[0]
 	for _, at := range offsets {
 		if at < last || int(at-offsets[0]) > len(data) {

@@ -69,7 +69,8 @@ func TestNullType(t *testing.T) {
 	}
 }
 
-// TestSourceShort checks that IsShort is true exactly for texts that are UTF-8 and within the limit.
+// TestSourceShort checks that IsShort is true exactly for texts that are valid UTF-8 and have at most limit bytes, and
+// that a limit of 0 allows any length.
 func TestSourceShort(t *testing.T) {
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	b.AppendValues([]string{"abc", "éé", "\xff", ""}, nil)

@@ -47,8 +47,9 @@ func Schema(schema, table string, columns []Column) string {
 	return record.JSON()
 }
 
-// Indexes of types in the union that a column has if it may be NULL, as Avro encodes them. The library could write the
-// union too, but encoding would then take one and a half times as long.
+// The first byte of a column that may be NULL, in Avro's encoding. It says which type of the union ["null", T] follows:
+// index 0 or 1, as a zigzag varint. This package writes the byte itself, because encoding takes one and a half times as
+// long if the library github.com/twmb/avro encodes the union.
 const (
 	unionNull  = 0
 	unionValue = 2
@@ -76,8 +77,8 @@ func (c *Column) AppendField(b []byte, v *structpb.Value) ([]byte, error) {
 	return b, nil
 }
 
-// native returns a value in the form that the library encodes. Where possible this is a pointer into v, which needs no
-// memory of its own.
+// native returns a value in the form in which the library github.com/twmb/avro accepts it. Where possible this is a
+// pointer into v, which needs no memory of its own.
 func native(t *sppb.Type, v *structpb.Value) (any, error) {
 	switch k := v.GetKind().(type) {
 	case *structpb.Value_BoolValue:

@@ -31,7 +31,7 @@ var (
 )
 
 // TestTypes compares the Avro type of each Spanner type, and the bytes of a value, with the expected ones. It checks
-// that the library decodes the bytes with the schema that Schema returns.
+// that the library github.com/twmb/avro decodes the bytes with the schema that Schema returns.
 func TestTypes(t *testing.T) {
 	for _, c := range []struct {
 		kind      *sppb.Type

@@ -117,8 +117,8 @@ func (e *Encoder) table(ctx context.Context, c *watch.Change) (*table, error) {
 	return t, nil
 }
 
-// fits reports whether the change has only columns that t knows. A polled row must have all columns of the table, or
-// the same columns as an earlier row. For a polled row, fits sets t.layout.
+// fits reports whether the change has only columns that t knows. For a polled row, it also requires that the row has
+// all columns of the table, or the same columns as an earlier row. For a polled row, fits sets t.layout.
 func (t *table) fits(c *watch.Change) bool {
 	if c.Kind != watch.Upsert {
 		for _, column := range c.Values.Columns {

@@ -54,8 +54,8 @@ type Sink struct {
 	client  *http.Client
 
 	mu sync.Mutex
-	// accepted holds the ids of events that the server has accepted in a call of HandleBatch that failed. They are not
-	// posted again.
+	// accepted holds the ids of events that the server has accepted. A call of HandleBatch that succeeds removes the
+	// ids of its events. After a call that fails, they stay, so that the next call does not post these events again.
 	accepted map[string]bool
 }
 

@@ -25,15 +25,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch/jsonlines"
 )
 
-// Command is a handler that starts a command with the first change. If the command ends with an error, the next change
-// starts it again.
+// Command is a handler that starts a command when it gets the first change. If the command ends with an error, the next
+// call of the handler starts it again.
 type Command struct {
 	// Args are the program and its arguments.
 	Args []string
 	// Acknowledge makes each line on the command's standard output acknowledge one change, in the order of the changes.
 	Acknowledge bool
-	// Stdout takes the command's standard output if Acknowledge is false, and Stderr its standard error. If the field
-	// is nil, the output is discarded.
+	// Stdout gets the command's standard output if Acknowledge is false. Stderr gets its standard error. Output for
+	// which the field is nil is discarded.
 	Stdout, Stderr io.Writer
 
 	mu      sync.Mutex
@@ -240,7 +240,7 @@ func wholeLines(lines []byte) []byte {
 }
 
 // end closes the command's input, waits until the command ends and returns its error. Processes that the command has
-// started may continue to run and keep the output open.
+// started may continue to run and keep the output open. end waits for them endLimit at most.
 func (p *process) end() error {
 	p.stdin.Close()
 	force := time.AfterFunc(endLimit, func() { kill(p.cmd.Process) })
@@ -255,7 +255,8 @@ func (p *process) end() error {
 	return err
 }
 
-// drain discards acknowledgements until the command has closed its output.
+// drain discards acknowledgements until the command has closed its output. Without it, readAcks would block while it
+// sends one.
 func (p *process) drain() {
 	for range p.acks {
 	}

@@ -66,8 +66,8 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// TestAcknowledges checks that HandleBatch returns when the command has acknowledged every line of a batch, even if
-// both pipes are full in between.
+// TestAcknowledges checks that HandleBatch returns when the command has acknowledged every line of a batch, even if the
+// pipes of the command's input and output are full for a while.
 func TestAcknowledges(t *testing.T) {
 	done := filepath.Join(t.TempDir(), "done")
 	// The script writes each line to the file before it acknowledges the line. The command tee would not guarantee

@@ -128,8 +128,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRefused checks that the handler returns the error if a topic cannot be created or an encoder fails, and that no
-// message is published then.
+// TestRefused checks that the handler returns the error if a topic cannot be created or does not exist, or if an
+// encoder fails. No message may be published then.
 func TestRefused(t *testing.T) {
 	server, client := fake(t, pstest.WithErrorInjection("CreateTopic", codes.PermissionDenied, "not yours"))
 	tx := &watch.Transaction{Changes: []watch.Change{change("A", "x", 1)}}

@@ -110,8 +110,9 @@ func (s *Sink) HandleBatch(ctx context.Context, list []*watch.Transaction) error
 	}
 }
 
-// acknowledge waits until every message is acknowledged or has failed. If it returned earlier, a message could be
-// published before earlier messages of its key when publishing for the key is resumed.
+// acknowledge waits until every message is acknowledged or has failed. It does not return at the first failure.
+// Otherwise the next call could resume publishing for a key while messages of this call are still queued, and Pub/Sub
+// could get a message before earlier messages of the same key.
 func acknowledge(all []sent, failed error) error {
 	flush(all)
 	for _, message := range all {

@@ -16,7 +16,7 @@ var statistics = []aggregateRecord{
 	{name: "stddev_samp", doc: "The standard deviation of a sample.", overloads: spreadOverloads(sample, true)},
 }
 
-// basis is subtracted from n to get the divisor of a sum of squares.
+// basis is subtracted from the number of rows, n, to get the divisor of the sum of squared deviations.
 type basis int64
 
 const (
@@ -31,7 +31,8 @@ func spreadOverloads(b basis, root bool) []aggregateOverload {
 	}
 }
 
-// spread updates the mean and the sum of squared deviations row by row (Welford, Technometrics 4, 1962).
+// spread computes a variance or standard deviation of FLOAT64. It updates the mean and the sum of squared deviations
+// row by row (Welford, Technometrics 4, 1962).
 type spread struct {
 	basis         basis
 	root          bool
@@ -75,7 +76,8 @@ func (s *spread) Result() (value.Value, error) {
 	return fn.OfFloat64(math.Ldexp(variance, 2*s.shift))
 }
 
-// spreadNumeric computes with exact integers; only the last step rounds.
+// spreadNumeric computes a variance or standard deviation of NUMERIC. It adds up the numbers and their squares as exact
+// integers, and rounds only when it computes the result, a FLOAT64.
 type spreadNumeric struct {
 	basis        basis
 	root         bool
@@ -106,8 +108,9 @@ func (s *spreadNumeric) Result() (value.Value, error) {
 	return fn.OfFloat64(variance)
 }
 
-// deviation returns (products - x * y / count) / n. The sums x and y are in billionths; products is in squares of
-// billionths.
+// deviation returns (products - x * y / count) / n. x and y are sums of count numbers each, in billionths. products is
+// the sum of the products of these numbers, in squares of billionths. If x and y are the same sum, the result is the
+// variance of its numbers.
 func deviation(count int64, products, x, y *big.Int, n int64) float64 {
 	top := new(big.Int).Mul(products, big.NewInt(count))
 	top.Sub(top, new(big.Int).Mul(x, y))

@@ -8,7 +8,7 @@ import (
 
 // reference lists the functions of Spanner's reference,
 // https://cloud.google.com/spanner/docs/reference/standard-sql/functions-all, and of its page on conditional
-// expressions. It lacks those of full-text search and of graphs.
+// expressions. It lacks the functions of full-text search and of graphs, because Crowfoot does not have them.
 const reference = `
 ABS ACOS ACOSH ADDDATE ANY_VALUE APPROX_COSINE_DISTANCE APPROX_DOT_PRODUCT APPROX_EUCLIDEAN_DISTANCE ARRAY ARRAY_AGG ARRAY_CONCAT ARRAY_CONCAT_AGG
 ARRAY_FILTER ARRAY_FIRST ARRAY_INCLUDES ARRAY_INCLUDES_ALL ARRAY_INCLUDES_ANY ARRAY_IS_DISTINCT ARRAY_LAST ARRAY_LENGTH ARRAY_MAX ARRAY_MIN

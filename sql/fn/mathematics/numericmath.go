@@ -102,8 +102,9 @@ func powNumeric(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return value.OfNumeric(d), nil
 }
 
-// power returns |x|^y by logarithms, with the sign of x if y is odd. If y is a small non-negative integer, power
-// multiplies instead, because the result must be exact: otherwise an exact half might be rounded towards zero.
+// power returns |x|^y by logarithms, with the sign of x if y is odd. If y is an integer from 0 to 128, power multiplies
+// instead, because logarithms are not exact: they could give slightly less for a result that lies exactly halfway
+// between two NUMERICs, and that result would then be rounded towards zero instead of away from zero.
 func power(x, y value.Decimal) *big.Float {
 	if n, _ := y.Int64(); y.IsInteger() && n >= 0 && n <= 128 {
 		return wholePower(toBig(x), int(n))

@@ -20,8 +20,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// foreign is a resolver that knows no types. Without it, protobuf would find message types that are linked into the
-// program; these must have no meaning in a database.
+// foreign is a resolver that knows no types. Package proto and its text and JSON forms ask a resolver for the types of
+// extensions and of messages in Any fields. Without foreign, they would find the types that are linked into this
+// program, which must have no meaning in a database.
 var foreign = new(protoregistry.Types)
 
 // parseMessage unmarshals a PROTO.

@@ -62,7 +62,8 @@ func justifyDays(_ *fn.Context, a []value.Value) (value.Value, error) {
 func justifyHours(_ *fn.Context, a []value.Value) (value.Value, error) {
 	i := a[0].AsInterval()
 	days, seconds := justify(int64(i.Days), i.Seconds, secondsPerDay)
-	// The time includes the nanoseconds, and it must have the same sign as the days.
+	// The time is seconds plus nanoseconds, and nanoseconds are never negative. So the time is positive here although
+	// seconds is 0, but it must have the same sign as the days. For that, one day moves to the time.
 	if days < 0 && seconds == 0 && i.Nanos > 0 {
 		days, seconds = days+1, seconds-secondsPerDay
 	}
