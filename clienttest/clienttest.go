@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"cloud.google.com/go/spanner"
+	database "cloud.google.com/go/spanner/admin/database/apiv1"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 
 	"github.com/crowfoot-db/crowfoot"
 )
@@ -32,4 +34,21 @@ func Dial(t *testing.T) *spanner.Client {
 	}
 	t.Cleanup(client.Close)
 	return client
+}
+
+// Alter runs DDL statements on Database and waits until they have ended.
+func Alter(t *testing.T, statements ...string) {
+	t.Helper()
+	admin, err := database.NewDatabaseAdminClient(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	op, err := admin.UpdateDatabaseDdl(t.Context(), &databasepb.UpdateDatabaseDdlRequest{Database: Database, Statements: statements})
+	if err == nil {
+		err = op.Wait(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -8,7 +8,7 @@ import (
 	"cloud.google.com/go/spanner"
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot"
+	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
 // maxCell is the size in bytes of the largest value: https://cloud.google.com/spanner/quotas#tables.
@@ -17,13 +17,7 @@ const maxCell = 10 << 20
 // cells starts a server with a table that has a BYTES column, and returns a client of it.
 func cells(t *testing.T) *spanner.Client {
 	t.Helper()
-	crowfoot.ForTest(t, name, "CREATE TABLE Cells (K INT64, B BYTES(MAX)) PRIMARY KEY (K)")
-	c, err := spanner.NewClientWithConfig(context.Background(), name, spanner.ClientConfig{DisableNativeMetrics: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
+	return clienttest.Connect(t, "CREATE TABLE Cells (K INT64, B BYTES(MAX)) PRIMARY KEY (K)")
 }
 
 func cell(k int, b []byte) *spanner.Mutation {

@@ -130,6 +130,15 @@ type KeyPart struct {
 	Desc   bool
 }
 
+// KeyColumns returns the columns of the parts of a key, in their order.
+func KeyColumns(key []KeyPart) []*Column {
+	columns := make([]*Column, len(key))
+	for i, part := range key {
+		columns[i] = part.Column
+	}
+	return columns
+}
+
 // Column is one column of a table.
 type Column struct {
 	ID      ColumnID

@@ -150,11 +150,11 @@ func TestResume(t *testing.T) {
 			t.Errorf("%s: the third delivered %s", kind, got)
 		}
 		// This table and its row are created while no watcher runs. The next watcher must deliver the row.
-		alter(t, "CREATE TABLE Later (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
+		clienttest.Alter(t, "CREATE TABLE Later (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 		apply(t, c, spanner.Insert("Later", []string{"Id", "Ts"}, []any{1, spanner.CommitTimestamp}))
 		if got := once(func() {}, 1); got != "{Later(1)}" {
 			t.Errorf("%s: the fourth delivered %s", kind, got)
 		}
-		alter(t, "DROP TABLE Later")
+		clienttest.Alter(t, "DROP TABLE Later")
 	}
 }

@@ -8,29 +8,10 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner"
-	database "cloud.google.com/go/spanner/admin/database/apiv1"
-	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
 	"github.com/crowfoot-db/crowfoot/clienttest"
 )
-
-// alter changes the schema.
-func alter(t *testing.T, statements ...string) {
-	t.Helper()
-	admin, err := database.NewDatabaseAdminClient(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer admin.Close()
-	op, err := admin.UpdateDatabaseDdl(t.Context(), &databasepb.UpdateDatabaseDdlRequest{Database: clienttest.Database, Statements: statements})
-	if err == nil {
-		err = op.Wait(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // pollOnce polls a table once and delivers the rows that it finds.
 func (t *tail) pollOnce(ctx context.Context) error {
@@ -71,7 +52,7 @@ func TestMadeAgain(t *testing.T) {
 	if err := tail.pollOnce(t.Context()); err != nil || len(sink.list) != 1 {
 		t.Fatalf("%d transactions, %v", len(sink.list), err)
 	}
-	alter(t, "DROP TABLE T", fmt.Sprintf(table, "A, B DESC"))
+	clienttest.Alter(t, "DROP TABLE T", fmt.Sprintf(table, "A, B DESC"))
 	write(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 	if err := tail.pollOnce(t.Context()); err == nil || !strings.Contains(err.Error(), "table T was made again or altered: its key was A INT64 and is A INT64, B INT64 DESC") {
 		t.Errorf("the second poll: %v", err)
@@ -116,7 +97,7 @@ func TestCheckedBeforeTheHandlerIsReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alter(t, "DROP TABLE T", fmt.Sprintf(table, "B"))
+	clienttest.Alter(t, "DROP TABLE T", fmt.Sprintf(table, "B"))
 	if tail.newest, err = now(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}

@@ -168,7 +168,7 @@ func TestStreamRestarts(t *testing.T) {
 	const transactions, keys = 60, 12
 	s := newServer(t)
 	c := clienttest.Dial(t)
-	alter(t, everything)
+	clienttest.Alter(t, everything)
 	start := apply(t, c, singer(0, "0/0"))
 	for name, repository := range map[string]watch.Repository{
 		"file": watch.NewFile(filepath.Join(t.TempDir(), "checkpoints")), "without positions": withoutPositions{watch.NewMemory()},

@@ -10,32 +10,12 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner"
-	database "cloud.google.com/go/spanner/admin/database/apiv1"
-	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/crowfoot-db/crowfoot/clienttest"
 	"github.com/crowfoot-db/crowfoot/watch"
 )
-
-// alter changes the schema.
-func alter(t *testing.T, statements ...string) {
-	t.Helper()
-	ctx := context.Background()
-	admin, err := database.NewDatabaseAdminClient(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer admin.Close()
-	op, err := admin.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{Database: clienttest.Database, Statements: statements})
-	if err == nil {
-		err = op.Wait(ctx)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // TestDatabase checks that without Include, all tables with a commit timestamp are watched, in all schemas, even
 // tables that are created later. Excluded tables must not be watched.
@@ -54,7 +34,7 @@ func TestDatabase(t *testing.T) {
 	apply(t, c, singer(1, "a"), key("s.Singers", 1), key("s.Singers", 2),
 		spanner.Insert("Plain", []string{"Id"}, []any{1}), spanner.Insert("Secret", []string{"Id", "Ts"}, []any{1, spanner.CommitTimestamp}))
 	r.wait(t, atLeast(3))
-	alter(t, "CREATE TABLE Later (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
+	clienttest.Alter(t, "CREATE TABLE Later (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 	apply(t, c, key("Later", 1), key("s.Singers", 3))
 	tables := map[string]int{}
 	for _, tx := range r.wait(t, atLeast(5)) {
@@ -63,9 +43,9 @@ func TestDatabase(t *testing.T) {
 	if fmt.Sprint(tables) != "map[Later:1 Singers:1 s.Singers:3]" {
 		t.Errorf("delivered %v", tables)
 	}
-	alter(t, "DROP TABLE Later")
+	clienttest.Alter(t, "DROP TABLE Later")
 	eventually(func() bool { return len(w.Health().Feeds) == 2 }) // until the watcher has removed the table
-	alter(t, "CREATE TABLE Later (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
+	clienttest.Alter(t, "CREATE TABLE Later (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 	apply(t, c, key("Later", 2))
 	r.wait(t, atLeast(6))
 }
@@ -166,7 +146,7 @@ func TestEveryType(t *testing.T) {
 			t.Errorf("%d columns, want %d", len(change.Values.Columns), row.Size())
 		}
 	}
-	alter(t, "ALTER TABLE T ADD COLUMN Name STRING(MAX)")
+	clienttest.Alter(t, "ALTER TABLE T ADD COLUMN Name STRING(MAX)")
 	apply(t, c, spanner.Insert("T", []string{"Id", "Name", "Ts"}, []any{"new", "later", spanner.CommitTimestamp}))
 	if list := r.wait(t, atLeast(3)); changeText(list[1].Changes[0]) != "T(new):later" {
 		t.Errorf("delivered %s", text(list))
@@ -246,11 +226,11 @@ func TestTablesAreIsolated(t *testing.T) {
 	if later.Feed.Name != "Later" || status.Code(later.Err) != codes.NotFound || w.Health().Ready {
 		t.Errorf("health is %+v", later)
 	}
-	alter(t, "CREATE TABLE Later (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
+	clienttest.Alter(t, "CREATE TABLE Later (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 	apply(t, c, spanner.Insert("Later", []string{"Id", "Ts"}, []any{1, spanner.CommitTimestamp}))
 	r.wait(t, atLeast(2))
 	eventually(func() bool { return w.Health().Ready })
-	alter(t, "DROP TABLE Later", "DROP TABLE Singers")
+	clienttest.Alter(t, "DROP TABLE Later", "DROP TABLE Singers")
 	if err := ended(); status.Code(err) == codes.OK || !strings.Contains(err.Error(), "Table not found: Later") || !strings.Contains(err.Error(), "Table not found: Singers") {
 		t.Errorf("Run ended with %v", err)
 	}

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"cloud.google.com/go/spanner"
-	admin "cloud.google.com/go/spanner/admin/database/apiv1"
-	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -37,23 +35,6 @@ func commits(t *testing.T, through func(commit func() error) error) *spanner.Cli
 	}
 	t.Cleanup(client.Close)
 	return client
-}
-
-// define changes the schema.
-func define(t *testing.T, statements ...string) {
-	t.Helper()
-	client, err := admin.NewDatabaseAdminClient(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	operation, err := client.UpdateDatabaseDdl(t.Context(), &databasepb.UpdateDatabaseDdlRequest{Database: clienttest.Database, Statements: statements})
-	if err == nil {
-		err = operation.Wait(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestUnanswered imports rows, which have values of every type, with the mode Insert. The server commits them, but its
@@ -98,7 +79,7 @@ func TestTableGone(t *testing.T) {
 		var first atomic.Bool
 		client := commits(t, func(commit func() error) error {
 			if first.CompareAndSwap(false, true) {
-				define(t, ddl)
+				clienttest.Alter(t, ddl)
 			}
 			return commit()
 		})

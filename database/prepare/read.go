@@ -76,15 +76,15 @@ func project(c *schema.Catalog, tableName, index string, columns []string) (*Pro
 	if err != nil {
 		return nil, err
 	}
-	target := t.FullName()
+	target, key := t.FullName(), t.Key
 	if x != nil {
-		target = x.FullName()
+		target, key = x.FullName(), x.Key
 	}
 	copied := x == nil && c.TableIsColumnar(t) || x != nil && c.IndexIsColumnar(x)
 	read := &Projection{Projection: p, Copied: copied, Access: stats.NewRead(target, namesOf(list), shownOf(list, x)), Dependencies: new(schema.Dependencies)}
 	read.Dependencies.Read(t, x, list)
 	read.Needs = &Needs{list: readNeeds(t, list)}
-	read.KeyNeeds = &Needs{list: readNeeds(t, slices.Concat(list, keyColumns(t, x)))}
+	read.KeyNeeds = &Needs{list: readNeeds(t, slices.Concat(list, schema.KeyColumns(key)))}
 	return read, nil
 }
 
@@ -98,16 +98,4 @@ func shownOf(list []*schema.Column, x *schema.Index) []string {
 		}
 	}
 	return names
-}
-
-// keyColumns returns the key columns of a table, or of its index x if x is not nil.
-func keyColumns(t *schema.Table, x *schema.Index) (list []*schema.Column) {
-	key := t.Key
-	if x != nil {
-		key = x.Key
-	}
-	for _, part := range key {
-		list = append(list, part.Column)
-	}
-	return list
 }

@@ -442,10 +442,7 @@ func (c *compiler) conflict(n *plan.DML) (*conflictCode, error) {
 	code := &conflictCode{node: n.Conflict}
 	anyKey := !n.Conflict.Key && n.Conflict.Index == nil
 	code.key = n.Conflict.Key || anyKey
-	var key []*schema.Column
-	for _, k := range n.Table.Key {
-		key = append(key, k.Column)
-	}
+	key := schema.KeyColumns(n.Table.Key)
 	var err error
 	for _, x := range n.Table.Indexes {
 		if x != n.Conflict.Index && !(anyKey && x.Unique) {

@@ -10,15 +10,6 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// FloorDiv returns a/b rounded down. b must be positive.
-func FloorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
-}
-
 // Billion is the denominator of NUMERIC. No one may change it.
 var Billion = big.NewInt(1_000_000_000)
 

@@ -9,9 +9,6 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// MaxOutput is the maximum length in bytes of the results of PAD, REPEAT, REPLACE and TRANSLATE (GoogleSQL's limit).
-const MaxOutput = 1 << 20
-
 // Most functions of text have two forms: the form for STRING counts characters, the form for BYTES counts bytes. The
 // bodies of both work on Go strings.
 
@@ -26,45 +23,6 @@ func TextOf(k value.Kind, s string) value.Value {
 		return BytesOf(s)
 	}
 	return value.OfString(s)
-}
-
-// OnText makes the two overloads, for STRING and for BYTES, of a function that has one argument and returns the same
-// type.
-func OnText(onString, onBytes func(string) string) []Overload {
-	return []Overload{
-		On("STRING -> STRING", Strict(func(_ *Context, a []value.Value) (value.Value, error) {
-			return OfString(onString(a[0].AsString()))
-		})),
-		On("BYTES -> BYTES", Strict(func(_ *Context, a []value.Value) (value.Value, error) {
-			return BytesOf(onBytes(a[0].AsString())), nil
-		})),
-	}
-}
-
-// CharOffset returns the byte offset of the n-th character of s, counted from 0. If s has fewer characters, it
-// returns len(s).
-func CharOffset(s string, n int64) int {
-	if n <= 0 {
-		return 0
-	}
-	for i := range s {
-		if n == 0 {
-			return i
-		}
-		n--
-	}
-	return len(s)
-}
-
-// CharOffsetBack returns the byte offset at which the last n characters of s begin. If s has fewer characters, it
-// returns 0.
-func CharOffsetBack(s string, n int64) int {
-	end := len(s)
-	for ; n > 0 && end > 0; n-- {
-		_, size := utf8.DecodeLastRuneInString(s[:end])
-		end -= size
-	}
-	return end
 }
 
 // IsASCII reports whether a text has only ASCII characters.

@@ -464,11 +464,7 @@ func KeyColumns(n *Scan) []*schema.Column {
 	if n.Index != nil {
 		key = concat(n.Index.Key, n.Index.Suffix)
 	}
-	var columns []*schema.Column
-	for _, part := range key {
-		columns = append(columns, part.Column)
-	}
-	return columns
+	return schema.KeyColumns(key)
 }
 
 // Field returns the name and the type of the column of n's rows with index slot. The name is shown in printed plans

@@ -31,7 +31,7 @@ func (b *builder) constraints(tables []*schema.Table) []constraint {
 	var list []constraint
 	for _, t := range tables {
 		if hasKey(t) {
-			key := keyColumns(t.Key)
+			key := schema.KeyColumns(t.Key)
 			list = append(list, constraint{kind: "PRIMARY KEY", name: keyPrefix + t.Name, table: t, key: key, usedTable: t, used: key})
 		}
 		for _, c := range t.Columns {
@@ -50,7 +50,7 @@ func (b *builder) constraints(tables []*schema.Table) []constraint {
 		}
 		for _, i := range indexesOf(t) {
 			if i.Managed && i.Unique {
-				key := keyColumns(i.Key)
+				key := schema.KeyColumns(i.Key)
 				list = append(list, constraint{kind: "UNIQUE", name: i.Name, table: t, key: key, usedTable: t, used: key})
 			}
 		}
@@ -165,14 +165,6 @@ func (b *builder) withConstraints(names map[string]bool) []*schema.Table {
 		found[t] = true
 	}
 	return slices.Collect(maps.Keys(found))
-}
-
-func keyColumns(key []schema.KeyPart) []*schema.Column {
-	var list []*schema.Column
-	for _, p := range key {
-		list = append(list, p.Column)
-	}
-	return list
 }
 
 func tableConstraints(b *builder) {

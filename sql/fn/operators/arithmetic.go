@@ -91,7 +91,7 @@ func addInt64(_ *fn.Context, a []value.Value) (value.Value, error) {
 	x, y := a[0].AsInt64(), a[1].AsInt64()
 	z := x + y
 	if (x < 0) == (y < 0) && (z < 0) != (x < 0) {
-		return value.Value{}, fn.Int64Overflow(x, "+", y)
+		return value.Value{}, int64Overflow(x, "+", y)
 	}
 	return fn.OfInt64(z)
 }
@@ -100,7 +100,7 @@ func subtractInt64(_ *fn.Context, a []value.Value) (value.Value, error) {
 	x, y := a[0].AsInt64(), a[1].AsInt64()
 	z := x - y
 	if (x < 0) != (y < 0) && (z < 0) != (x < 0) {
-		return value.Value{}, fn.Int64Overflow(x, "-", y)
+		return value.Value{}, int64Overflow(x, "-", y)
 	}
 	return fn.OfInt64(z)
 }
@@ -109,7 +109,7 @@ func multiplyInt64(_ *fn.Context, a []value.Value) (value.Value, error) {
 	x, y := a[0].AsInt64(), a[1].AsInt64()
 	z, ok := product(x, y)
 	if !ok {
-		return value.Value{}, fn.Int64Overflow(x, "*", y)
+		return value.Value{}, int64Overflow(x, "*", y)
 	}
 	return fn.OfInt64(z)
 }
@@ -199,4 +199,9 @@ func ieeeDivideFloat64(_ *fn.Context, a []value.Value) (value.Value, error) {
 
 func ieeeDivideFloat32(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return value.OfFloat32(a[0].AsFloat32() / a[1].AsFloat32()), nil
+}
+
+// int64Overflow returns the error of an operation whose result does not fit in INT64.
+func int64Overflow(x int64, operator string, y int64) error {
+	return usererror.Overflow("int64", fn.InfixText(fn.Int64Text(x), operator, fn.Int64Text(y)))
 }

@@ -55,7 +55,7 @@ func format(f *tree.Function) fn.Body {
 			if out, ok, err = p.append(out, ctx, a[1:], f.Args[1:]); err != nil || !ok {
 				return value.Null(value.String), err
 			}
-			if len(out) > fn.MaxOutput {
+			if len(out) > maxOutput {
 				return fn.BadArgument("Output string too long while evaluating FORMAT; limit 1048576")
 			}
 		}
@@ -132,7 +132,7 @@ func formatNumber(spec string, next *int) (n, arg int, rest string, ok bool) {
 		return 0, -1, spec, true
 	}
 	n, err := strconv.Atoi(spec[:digits])
-	return n, -1, spec[digits:], err == nil && n <= fn.MaxOutput
+	return n, -1, spec[digits:], err == nil && n <= maxOutput
 }
 
 // check returns an error if the specifier does not accept the types of its arguments.
@@ -185,7 +185,7 @@ func (p formatPart) append(dst []byte, ctx *fn.Context, args []value.Value, type
 			return dst, false, nil
 		}
 		w := args[p.widthArg].AsInt64()
-		if p.minus = p.minus || w < 0; w > fn.MaxOutput || w < -fn.MaxOutput {
+		if p.minus = p.minus || w < 0; w > maxOutput || w < -maxOutput {
 			return dst, false, usererror.BadArgument("Output string too long while evaluating FORMAT; limit 1048576")
 		}
 		p.width = int(max(w, -w))
@@ -194,7 +194,7 @@ func (p formatPart) append(dst []byte, ctx *fn.Context, args []value.Value, type
 		if args[p.precisionArg].IsNull() {
 			return dst, false, nil
 		}
-		p.precision = int(max(-1, min(args[p.precisionArg].AsInt64(), fn.MaxOutput+1)))
+		p.precision = int(max(-1, min(args[p.precisionArg].AsInt64(), maxOutput+1)))
 	}
 	v, t := args[p.arg], types[p.arg]
 	if p.specifier == 't' || p.specifier == 'T' {
@@ -218,7 +218,7 @@ func (p formatPart) appendValue(dst []byte, v value.Value) (out []byte, ok bool,
 	case 'P':
 		return p.pad(dst, "", json.Pretty(v.AsString())), true, nil
 	case 'd', 'i', 'u', 'o', 'x', 'X':
-		if p.precision > fn.MaxOutput {
+		if p.precision > maxOutput {
 			return dst, false, usererror.BadArgument("Precision value is too big")
 		}
 		return p.integer(dst, v.AsInt64()), true, nil
@@ -234,7 +234,7 @@ func (p formatPart) cut(s string) string {
 	if p.precision < 0 {
 		return s
 	}
-	return s[:fn.CharOffset(s, int64(p.precision))]
+	return s[:charOffset(s, int64(p.precision))]
 }
 
 // pad appends prefix (a sign or 0x) and digits. If they are shorter than the width, it adds spaces or zeros.

@@ -247,7 +247,7 @@ func (p *pattern) nth(a []value.Value) (found string, start, end int, err error)
 		return "", -1, -1, err
 	}
 	s := p.subject(a[0].AsString())
-	skipped := fn.CharOffset(s, from-1)
+	skipped := charOffset(s, from-1)
 	if start, end = -1, -1; skipped == len(s) && from > 1 {
 		return "", start, end, nil
 	}
@@ -304,7 +304,7 @@ func regexpReplace(f *tree.Function) fn.Body {
 		for _, match := range p.re.FindAllStringSubmatchIndex(s, -1) {
 			out = append(out, s[last:match[0]]...)
 			out = appendRewrite(out, rewrite, s, match)
-			if last = match[1]; len(out) > fn.MaxOutput {
+			if last = match[1]; len(out) > maxOutput {
 				return fn.BadArgument("REGEXP_REPLACE: exceeded maximum output length")
 			}
 		}

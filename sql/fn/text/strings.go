@@ -12,6 +12,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
+// maxOutput is the maximum length in bytes of the results of PAD, REPEAT, REPLACE and TRANSLATE (GoogleSQL's limit).
+const maxOutput = 1 << 20
+
 // Basic has the functions that read or change whole texts.
 var Basic = []fn.Record{
 	{Name: "concat", Doc: "The arguments one after the other; NULL if one is NULL.", Overloads: []fn.Overload{
@@ -27,9 +30,9 @@ var Basic = []fn.Record{
 		fn.On("STRING -> INT64", fn.Strict(byteLength)),
 		fn.On("BYTES -> INT64", fn.Strict(byteLength)),
 	}},
-	{Name: "upper", Leakproof: true, Doc: "In capitals; of BYTES, ASCII letters only.", Overloads: fn.OnText(toUpper, asciiUpper)},
-	{Name: "lower", Leakproof: true, Doc: "In small letters; of BYTES, ASCII letters only.", Overloads: fn.OnText(toLower, asciiLower)},
-	{Name: "reverse", Doc: "The characters or bytes in reverse order.", Overloads: fn.OnText(reverseChars, reverseBytes)},
+	{Name: "upper", Leakproof: true, Doc: "In capitals; of BYTES, ASCII letters only.", Overloads: onText(toUpper, asciiUpper)},
+	{Name: "lower", Leakproof: true, Doc: "In small letters; of BYTES, ASCII letters only.", Overloads: onText(toLower, asciiLower)},
+	{Name: "reverse", Doc: "The characters or bytes in reverse order.", Overloads: onText(reverseChars, reverseBytes)},
 	{Name: "replace", Doc: "REPLACE(text, old, new): each old replaced by new; an empty old is nowhere.", Overloads: []fn.Overload{
 		fn.On("STRING, STRING, STRING -> STRING", fn.Strict(replace)),
 		fn.On("BYTES, BYTES, BYTES -> BYTES", fn.Strict(replace)),
@@ -131,7 +134,7 @@ func replace(_ *fn.Context, a []value.Value) (value.Value, error) {
 	if from != "" {
 		n = strings.Count(s, from)
 	}
-	if len(s)+n*(len(to)-len(from)) > fn.MaxOutput {
+	if len(s)+n*(len(to)-len(from)) > maxOutput {
 		return fn.BadArgument("Output of REPLACE exceeds max allowed output size of 1MB")
 	}
 	if n == 0 {
@@ -147,7 +150,7 @@ func repeat(_ *fn.Context, a []value.Value) (value.Value, error) {
 		return fn.BadArgument("Second argument (repeat count) for REPEAT cannot be negative")
 	case s == "":
 		return a[0], nil
-	case n > fn.MaxOutput || int64(len(s))*n > fn.MaxOutput:
+	case n > maxOutput || int64(len(s))*n > maxOutput:
 		return fn.BadArgument("Output of REPEAT exceeds max allowed output size of 1MB")
 	}
 	return fn.TextOf(a[0].Kind(), strings.Repeat(s, int(n))), nil
@@ -240,4 +243,17 @@ func soundex(_ *fn.Context, a []value.Value) (value.Value, error) {
 		code = append(code, '0')
 	}
 	return fn.OfString(string(code))
+}
+
+// onText makes the two overloads, for STRING and for BYTES, of a function that has one argument and returns the same
+// type.
+func onText(onString, onBytes func(string) string) []fn.Overload {
+	return []fn.Overload{
+		fn.On("STRING -> STRING", fn.Strict(func(_ *fn.Context, a []value.Value) (value.Value, error) {
+			return fn.OfString(onString(a[0].AsString()))
+		})),
+		fn.On("BYTES -> BYTES", fn.Strict(func(_ *fn.Context, a []value.Value) (value.Value, error) {
+			return fn.BytesOf(onBytes(a[0].AsString())), nil
+		})),
+	}
 }

@@ -38,16 +38,16 @@ const negativeLength = "Third argument in SUBSTR() cannot be negative"
 func substrChars(_ *fn.Context, a []value.Value) (value.Value, error) {
 	s, position := a[0].AsString(), a[1].AsInt64()
 	if position < 0 {
-		s = s[fn.CharOffsetBack(s, -max(position, -int64(len(s))-1)):]
+		s = s[charOffsetBack(s, -max(position, -int64(len(s))-1)):]
 	} else {
-		s = s[fn.CharOffset(s, position-1):]
+		s = s[charOffset(s, position-1):]
 	}
 	if len(a) > 2 {
 		n := a[2].AsInt64()
 		if n < 0 {
 			return fn.BadArgument(negativeLength)
 		}
-		s = s[:fn.CharOffset(s, n)]
+		s = s[:charOffset(s, n)]
 	}
 	return fn.OfString(s)
 }
@@ -78,7 +78,7 @@ func left(_ *fn.Context, a []value.Value) (value.Value, error) {
 	if a[0].Kind() == value.Bytes {
 		return fn.BytesOf(s[:min(n, int64(len(s)))]), nil
 	}
-	return fn.OfString(s[:fn.CharOffset(s, n)])
+	return fn.OfString(s[:charOffset(s, n)])
 }
 
 func strpos(_ *fn.Context, a []value.Value) (value.Value, error) {
@@ -139,7 +139,7 @@ func pad(atStart bool) fn.Body {
 		switch {
 		case length < 0:
 			return fn.BadArgument("Second argument (output size) for LPAD/RPAD cannot be negative")
-		case length > fn.MaxOutput:
+		case length > maxOutput:
 			return fn.BadArgument(padTooLong)
 		case pattern == "":
 			return fn.BadArgument("Third argument (pad pattern) for LPAD/RPAD cannot be empty")
@@ -149,7 +149,7 @@ func pad(atStart bool) fn.Body {
 			return left(nil, []value.Value{a[0], a[1]})
 		}
 		filling := fill(pattern, missing, kind)
-		if len(s)+len(filling) > fn.MaxOutput {
+		if len(s)+len(filling) > maxOutput {
 			return fn.BadArgument(padTooLong)
 		}
 		if atStart {
@@ -164,7 +164,7 @@ const padTooLong = "Output of LPAD/RPAD exceeds max allowed output size of 1MB"
 // fill repeats a pattern until it has n characters, or n bytes if kind is BYTES.
 func fill(pattern string, n int64, kind value.Kind) string {
 	unit := textLength(pattern, kind)
-	rest := pattern[:fn.CharOffset(pattern, n%unit)]
+	rest := pattern[:charOffset(pattern, n%unit)]
 	if kind == value.Bytes {
 		rest = pattern[:n%unit]
 	}
@@ -176,4 +176,30 @@ func textLength(s string, kind value.Kind) int64 {
 		return int64(len(s))
 	}
 	return int64(utf8.RuneCountInString(s))
+}
+
+// charOffset returns the byte offset of the n-th character of s, counted from 0. If s has fewer characters, it
+// returns len(s).
+func charOffset(s string, n int64) int {
+	if n <= 0 {
+		return 0
+	}
+	for i := range s {
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return len(s)
+}
+
+// charOffsetBack returns the byte offset at which the last n characters of s begin. If s has fewer characters, it
+// returns 0.
+func charOffsetBack(s string, n int64) int {
+	end := len(s)
+	for ; n > 0 && end > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(s[:end])
+		end -= size
+	}
+	return end
 }

@@ -63,7 +63,7 @@ func FormatDateElements(_ *fn.Context, a []value.Value) (value.Value, error) {
 
 // FormatTimestampElements casts a TIMESTAMP to STRING with FORMAT.
 func FormatTimestampElements(ctx *fn.Context, a []value.Value) (value.Value, error) {
-	zone, err := fn.ZoneArgument(ctx, a, 2)
+	zone, err := zoneArgument(ctx, a, 2)
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -171,7 +171,7 @@ func ParseDateElements(ctx *fn.Context, a []value.Value) (value.Value, error) {
 
 // ParseTimestampElements casts a STRING to TIMESTAMP with FORMAT.
 func ParseTimestampElements(ctx *fn.Context, a []value.Value) (value.Value, error) {
-	zone, err := fn.ZoneArgument(ctx, a, 2)
+	zone, err := zoneArgument(ctx, a, 2)
 	if err != nil {
 		return value.Value{}, err
 	}

@@ -59,7 +59,7 @@ func ToDate(ctx *fn.Context, a []value.Value) (value.Value, error) {
 // dayOf returns the day of a timestamp in a time zone.
 func dayOf(t value.Value, zone *time.Location) (value.Value, error) {
 	seconds, _ := t.AsTimestamp()
-	days := fn.FloorDiv(seconds+value.ZoneOffset(seconds, zone), secondsPerDay)
+	days := floorDiv(seconds+value.ZoneOffset(seconds, zone), secondsPerDay)
 	if !value.ValidDate(days) {
 		return value.Value{}, usererror.DateRange()
 	}

@@ -33,7 +33,7 @@ var Dates = []fn.Record{
 }
 
 func currentDate(ctx *fn.Context, a []value.Value) (value.Value, error) {
-	zone, err := fn.ZoneArgument(ctx, a, 0)
+	zone, err := zoneArgument(ctx, a, 0)
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -49,7 +49,7 @@ func dateOfParts(_ *fn.Context, a []value.Value) (value.Value, error) {
 }
 
 func dateOfTimestamp(ctx *fn.Context, a []value.Value) (value.Value, error) {
-	zone, err := fn.ZoneArgument(ctx, a, 1)
+	zone, err := zoneArgument(ctx, a, 1)
 	if err != nil {
 		return value.Value{}, err
 	}

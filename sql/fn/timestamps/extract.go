@@ -53,13 +53,13 @@ func partOfDay(days int64, p part) (n int64, ok bool) {
 }
 
 func extractTimestamp(ctx *fn.Context, a []value.Value) (value.Value, error) {
-	zone, err := fn.ZoneArgument(ctx, a, 2)
+	zone, err := zoneArgument(ctx, a, 2)
 	if err != nil {
 		return value.Value{}, err
 	}
 	seconds, nanos := a[0].AsTimestamp()
 	local := seconds + value.ZoneOffset(seconds, zone)
-	days := fn.FloorDiv(local, secondsPerDay)
+	days := floorDiv(local, secondsPerDay)
 	clock := local - days*secondsPerDay
 	p := parts[a[1].AsString()]
 	switch p {

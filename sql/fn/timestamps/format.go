@@ -30,7 +30,7 @@ var Formats = []fn.Record{
 }
 
 func timestampToString(ctx *fn.Context, a []value.Value) (value.Value, error) {
-	zone, err := fn.ZoneArgument(ctx, a, 1)
+	zone, err := zoneArgument(ctx, a, 1)
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -51,7 +51,7 @@ type civil struct {
 func civilOf(t value.Value, zone *time.Location) civil {
 	seconds, nanos := t.AsTimestamp()
 	offset := value.ZoneOffset(seconds, zone)
-	days := fn.FloorDiv(seconds+offset, secondsPerDay)
+	days := floorDiv(seconds+offset, secondsPerDay)
 	return civil{days: days, clock: seconds + offset - days*secondsPerDay, nanos: nanos, offset: offset, unix: seconds}
 }
 
@@ -61,7 +61,7 @@ func formatDate(_ *fn.Context, a []value.Value) (value.Value, error) {
 }
 
 func formatTimestamp(ctx *fn.Context, a []value.Value) (value.Value, error) {
-	zone, err := fn.ZoneArgument(ctx, a, 2)
+	zone, err := zoneArgument(ctx, a, 2)
 	if err != nil {
 		return value.Value{}, err
 	}

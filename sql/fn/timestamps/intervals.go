@@ -20,7 +20,7 @@ func interval(_ *fn.Context, a []value.Value) (value.Value, error) {
 	switch p {
 	case nanosecond, microsecond, millisecond:
 		perSecond := nanosPerSecond / units[p]
-		seconds := fn.FloorDiv(n, perSecond)
+		seconds := floorDiv(n, perSecond)
 		return ofInterval(0, 0, seconds, (n-seconds*perSecond)*units[p])
 	case second, minute, hour:
 		return ofInterval(0, 0, times(n, units[p]/nanosPerSecond), 0)

@@ -25,7 +25,7 @@ func parseFormattedDate(_ *fn.Context, a []value.Value) (value.Value, error) {
 }
 
 func parseFormattedTimestamp(ctx *fn.Context, a []value.Value) (value.Value, error) {
-	zone, err := fn.ZoneArgument(ctx, a, 2)
+	zone, err := zoneArgument(ctx, a, 2)
 	if err != nil {
 		return value.Value{}, err
 	}

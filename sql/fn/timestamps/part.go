@@ -3,7 +3,6 @@ package timestamps
 import (
 	"strings"
 
-	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -150,6 +149,15 @@ func addMonths(days int32, months int64) (moved int64, ok bool) {
 	}
 	y, m, d := value.CivilOf(days)
 	total := int64(y)*12 + int64(m-1) + months
-	y, m = int(fn.FloorDiv(total, 12)), int(total-fn.FloorDiv(total, 12)*12)+1
+	y, m = int(floorDiv(total, 12)), int(total-floorDiv(total, 12)*12)+1
 	return int64(value.DaysOf(y, m, min(d, value.DaysIn(y, m)))), true
+}
+
+// floorDiv returns a/b rounded down. b must be positive.
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
 }

@@ -47,7 +47,7 @@ func pendingCommitTimestamp(*fn.Context, []value.Value) (value.Value, error) {
 }
 
 func timestampOfText(ctx *fn.Context, a []value.Value) (value.Value, error) {
-	zone, err := fn.ZoneArgument(ctx, a, 1)
+	zone, err := zoneArgument(ctx, a, 1)
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -55,7 +55,7 @@ func timestampOfText(ctx *fn.Context, a []value.Value) (value.Value, error) {
 }
 
 func timestampOfDate(ctx *fn.Context, a []value.Value) (value.Value, error) {
-	zone, err := fn.ZoneArgument(ctx, a, 1)
+	zone, err := zoneArgument(ctx, a, 1)
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -100,7 +100,7 @@ func moveTimestamp(t value.Value, n, sign, unit int64) (moved value.Value, ok bo
 	seconds, nanos := t.AsTimestamp()
 	seconds += sign * int64(whole)
 	total := int64(nanos) + sign*int64(rest)
-	carry := fn.FloorDiv(total, nanosPerSecond)
+	carry := floorDiv(total, nanosPerSecond)
 	seconds, total = seconds+carry, total-carry*nanosPerSecond
 	if !value.ValidTimestamp(seconds, total) {
 		return value.Value{}, false
@@ -138,7 +138,7 @@ func timestampDiff(_ *fn.Context, a []value.Value) (value.Value, error) {
 }
 
 func timestampTrunc(ctx *fn.Context, a []value.Value) (value.Value, error) {
-	zone, err := fn.ZoneArgument(ctx, a, 2)
+	zone, err := zoneArgument(ctx, a, 2)
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -149,10 +149,10 @@ func timestampTrunc(ctx *fn.Context, a []value.Value) (value.Value, error) {
 		return value.OfTimestamp(seconds, nanos-nanos%int32(units[p])), nil
 	case minute, hour:
 		local := seconds + value.ZoneOffset(seconds, zone)
-		return checkedTimestamp(seconds-(local-fn.FloorDiv(local, units[p]/nanosPerSecond)*(units[p]/nanosPerSecond)), 0)
+		return checkedTimestamp(seconds-(local-floorDiv(local, units[p]/nanosPerSecond)*(units[p]/nanosPerSecond)), 0)
 	}
 	local := seconds + value.ZoneOffset(seconds, zone)
-	days, ok := p.truncateDays(fn.FloorDiv(local, secondsPerDay))
+	days, ok := p.truncateDays(floorDiv(local, secondsPerDay))
 	if !ok {
 		return value.Value{}, unsupportedPart(a[1], "TIMESTAMP_TRUNC")
 	}
@@ -168,7 +168,7 @@ func timestampTrunc(ctx *fn.Context, a []value.Value) (value.Value, error) {
 func fromUnix(perSecond int64) fn.Body {
 	return fn.Strict(func(_ *fn.Context, a []value.Value) (value.Value, error) {
 		n := a[0].AsInt64()
-		seconds := fn.FloorDiv(n, perSecond)
+		seconds := floorDiv(n, perSecond)
 		nanos := (n - seconds*perSecond) * (nanosPerSecond / perSecond)
 		if !value.ValidTimestamp(seconds, nanos) {
 			return fn.BadArgument("Input value for timestamp is out of range: " + fn.Int64Text(n))

@@ -11,11 +11,6 @@ import (
 
 // These functions format failed operations for error messages.
 
-// Int64Overflow returns the error of an operation whose result does not fit in INT64.
-func Int64Overflow(x int64, operator string, y int64) error {
-	return usererror.Overflow("int64", InfixText(Int64Text(x), operator, Int64Text(y)))
-}
-
 // InfixText returns "x operator y".
 func InfixText(x, operator, y string) string { return x + " " + operator + " " + y }
 
