@@ -60,8 +60,8 @@ func TestDownward(t *testing.T) {
 
 var pathWord = regexp.MustCompile("[a-z]+(?:/[a-z]+)+")
 
-// layersOf returns the layer of each package in the tree of ARCHITECTURE.md. The highest layer has the number 0. A
-// line that consists of a bar, without a package, begins the next layer.
+// layersOf returns the layer of each package in the tree of ARCHITECTURE.md. The highest layer has the number 0. A line
+// that has only bars and no package separates a layer from the next lower one.
 func layersOf(t *testing.T) map[string]int {
 	t.Helper()
 	text, err := os.ReadFile("ARCHITECTURE.md")
@@ -79,8 +79,8 @@ func layersOf(t *testing.T) map[string]int {
 			layer++
 			continue
 		}
-		// A line has names of packages, separated by commas. Two spaces and a description of these packages follow. The
-		// description may name further packages; only words with a slash in it are such names.
+		// A line has the names of packages, separated by commas. After two spaces, a description of these packages
+		// follows. A word of the description that contains a slash may be the name of one more package of this layer.
 		names, description, _ := strings.Cut(strings.TrimLeft(strings.TrimRight(line, "\n"), " |`-"), "  ")
 		list := append(strings.Split(names, ", "), pathWord.FindAllString(description, -1)...)
 		for _, name := range list {
@@ -197,8 +197,9 @@ func realImports(files []*ast.File) []string {
 	return list
 }
 
-// TestEmbeddedLinksNoCommandLine checks that a program which embeds Crowfoot links neither the libraries of the command
-// line, nor those of bulk files, nor the drivers of databases with which benchmarks compare Crowfoot.
+// TestEmbeddedLinksNoCommandLine checks that a program which embeds Crowfoot links none of these: the libraries of the
+// command line, the packages bulk and bench, the libraries for Parquet and Avro files, and the drivers of the databases
+// with which benchmarks compare Crowfoot.
 func TestEmbeddedLinksNoCommandLine(t *testing.T) {
 	list, err := exec.Command("go", "list", "-deps", ".").Output()
 	if err != nil {

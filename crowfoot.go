@@ -39,7 +39,8 @@ type Options struct {
 	InMemory bool   // keeps everything in memory instead; Data is then ignored
 	GRPC     string // address of the gRPC listener; "" is a free port of 127.0.0.1
 	HTTP     string // address of the HTTP listener for REST; "" is a free port of 127.0.0.1
-	// Databases are the databases that the server creates at its start if they do not exist, with their instances.
+	// Databases lists the names of databases. When the server starts, it creates those that do not exist, and their
+	// instances.
 	Databases []string // projects/P/instances/I/databases/D
 	// DDL are the statements that create the schema of each database that the server creates.
 	DDL []string
@@ -234,9 +235,9 @@ func (s *Server) copies(o Options) func(ctx context.Context, to string) error {
 	return s.store.Checkpoint
 }
 
-// descriptors returns how many file descriptors the process may use for connections. From the limit of the process it
-// subtracts the descriptors for the store's files and up to otherFiles for everything else, such as the files of a copy
-// of the data directory.
+// descriptors returns how many file descriptors the process may use for connections. From the number of descriptors
+// that the process may open, it subtracts those that the store needs for its files, and those that are reserved for
+// everything else, such as the files of a copy of the data directory (see otherFiles).
 func descriptors() int {
 	limit, store := pebble.Files()
 	return limit - store - min(limit/8, otherFiles)

@@ -61,7 +61,8 @@ func (s script) String() string {
 	return s.file
 }
 
-// locate adds the position of the failed statement, FILE:LINE:COLUMN, to its error. It returns other errors unchanged.
+// locate adds the position of the failed statement, FILE:LINE:COLUMN, to err if err is a database.StatementError and
+// the statements come from a file. Otherwise it returns err unchanged.
 func (s script) locate(err error) error {
 	var failed *database.StatementError
 	if s.file == "" || !errors.As(err, &failed) {
@@ -71,8 +72,9 @@ func (s script) locate(err error) error {
 	return s.errorAt(statement.Line, statement.Column, err)
 }
 
-// errorAt returns err with a position in the DDL file. line and column are the position of the text that err is about.
-// If err says at which place of this text the fault is, errorAt gives the position of that place, and an excerpt.
+// errorAt returns err with a position in the DDL file. The text that err is about, such as a statement, begins at line
+// and column of the file. If err also says where in this text the fault is (usererror.Error.Place), errorAt gives the
+// position of the fault instead, and the excerpt that err holds.
 func (s script) errorAt(line, column int, err error) error {
 	var user *usererror.Error
 	if !errors.As(err, &user) || user.Place == nil {

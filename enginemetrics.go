@@ -15,7 +15,8 @@ func memoryLimit(bytes int64) metrics.Samples {
 	}
 }
 
-// engineMetrics returns the metrics of the storage engine, and of temporary files unless files is nil.
+// engineMetrics returns the metrics of the storage engine. If the parameter files is not nil, it also returns a metric
+// of the temporary files of queries, which are in that directory.
 func engineMetrics(store *pebble.Store, files *spill.Dir) metrics.Samples {
 	return func(add func(metrics.Sample)) {
 		m := store.Metrics()

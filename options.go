@@ -28,8 +28,8 @@ func (e *OptionError) Error() string {
 // Unwrap returns the reason, for errors.Is and errors.As.
 func (e *OptionError) Unwrap() error { return e.Reason }
 
-// settle returns an error if an option is invalid, before anything is created. It sets the defaults of options that are
-// not given.
+// settle checks the options, before the server creates anything. It returns an error if an option is invalid, and it
+// sets the defaults of options that are not given.
 func (o *Options) settle() error {
 	if o.Memory == 0 {
 		o.Memory = memory.Default(memory.Machine())

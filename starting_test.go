@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestStarting checks that, before the data is open, the server answers that it is alive and not ready. Then another
-// server takes over the listener, and no connection may be lost.
+// TestStarting checks that the server answers HTTP requests before its data is open: it answers that it is alive and
+// not ready. When another server takes over the listener, that server must answer, even if a client has opened a
+// connection before that server serves.
 func TestStarting(t *testing.T) {
 	s, err := serveStarting("127.0.0.1:0")
 	if err != nil {

@@ -23,14 +23,14 @@ const (
 	// mostUnpacked is the largest total size in bytes that the buffers of a message may have after decompression.
 	// Larger messages are refused. The limit of 2 GiB is as much as one column with offsets of 32 bits can hold.
 	mostUnpacked = math.MaxInt32
-	// fewBytes is a part of the limit for the number of values in an array. An array may have at most 8 values for each
-	// byte of its message, and a message of fewer than fewBytes bytes counts as fewBytes bytes. Only values of Arrow's
-	// null type need this limit: they take no bytes, so a short message could claim any number of them. Other values
-	// take at least one bit each.
+	// fewBytes is the smallest number of bytes with which a message counts when the decoder limits the number of values
+	// in an array. The limit is 8 values for each byte of the message's body and of its decompressed buffers. Only
+	// values of Arrow's null type need this limit: they take no bytes, so a short message could claim any number of
+	// them. Other values take at least one bit each.
 	fewBytes = 8 << 10
 	// metadataFactor is how many bytes of memory the decoder charges for each byte of the metadata of a batch or a
-	// dictionary. It charges more than the metadata has, because it makes larger objects from them: for example, an
-	// array with its data from a node of 16 bytes.
+	// dictionary. It charges more bytes than the metadata has, because the objects that it makes from the metadata are
+	// larger. For example, it makes an array from a node, which has 16 bytes in the metadata (see batch).
 	metadataFactor = 16
 )
 
@@ -309,7 +309,8 @@ func (b *batch) structs(c *column, n, nulls int) *array.Data {
 
 const (
 	viewSize = 16
-	// shortView is the largest number of bytes of a text that is stored in the view itself.
+	// shortView is the largest number of bytes of a text that is stored in its view. A view is the entry of viewSize
+	// bytes that each text has in Arrow's view layout (see the method views).
 	shortView = 12
 )
 

@@ -30,7 +30,8 @@ const schemaFactor = 32
 // an error, the memory must not be used.
 type Charge func(bytes int64) error
 
-// A Decoder decodes the messages of a stream or a file. It charges the memory that it uses, until it is closed.
+// A Decoder decodes the messages of a stream or a file. It charges the memory that it uses. Its method Close gives back
+// all that is still charged.
 type Decoder struct {
 	charge       Charge
 	charged      int64

@@ -42,8 +42,9 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestChanged changes bytes of a stream or a file. The result must be a *FormatError, or batches all of whose values
-// can be read. The memory that is used must not exceed what was charged.
+// TestChanged checks what the decoder does with a stream or a file in which random bytes are changed. It must return a
+// *FormatError or the error of the Charge, or else batches all of whose values can be read. When it is closed, it must
+// have given back all charged bytes.
 func TestChanged(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	bad := 0
@@ -76,8 +77,8 @@ func TestChanged(t *testing.T) {
 	t.Logf("%d were refused", bad)
 }
 
-// TestClaims changes numbers in a message's metadata. For each changed stream, the decoder may allocate at most 32 KiB
-// more than it has charged.
+// TestClaims checks that the decoder charges for nearly all memory that it allocates, even if a number in a message's
+// metadata is changed. For each changed stream, it may allocate at most 32 KiB more than it has charged.
 func TestClaims(t *testing.T) {
 	var before, after runtime.MemStats
 	for name, batches := range samples(t) {
@@ -163,8 +164,8 @@ func TestMapNulls(t *testing.T) {
 	}
 }
 
-// TestReplaced checks that Replaced reports the size of a dictionary once: after another dictionary or a delta has
-// replaced it. Before that, and when it is called again, Replaced must return 0 for this dictionary.
+// TestReplaced checks that Replaced reports the size of a dictionary exactly once: in the first call after another
+// dictionary or a delta has replaced it. Earlier and later calls must not report this dictionary.
 func TestReplaced(t *testing.T) {
 	dictionary := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.BinaryTypes.String}
 	long := strings.Repeat("x", 10_000)
@@ -245,7 +246,8 @@ func judge(t *testing.T, name string, batches []arrow.RecordBatch, err error) in
 
 var errFull = errors.New("full")
 
-// A counter counts the charged bytes. Its method charge is a Charge, and refuses bytes beyond the limit most.
+// A counter counts the charged bytes. Its method charge is a Charge, which refuses bytes if more bytes than the field
+// most allows would then be charged.
 type counter struct{ bytes, most, total int64 }
 
 func (c *counter) charge(n int64) error {

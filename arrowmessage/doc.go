@@ -13,9 +13,9 @@
 //
 // The package promises that the values of a batch can be read without further checks, because none is out of bounds.
 // (It does not check that texts are UTF-8.) Before it allocates memory in addition to the messages themselves, it
-// charges its caller for that memory. A message may refer to the same part of itself several times. The total size of
-// the parts that the package reads is therefore limited: to four times the size of the metadata, and for buffers to the
-// size of the body. The error for a bad message is a *FormatError.
+// charges its caller for that memory. A message may refer to the same part of itself several times. The package
+// therefore limits how many bytes it reads. In the metadata it reads at most four times as many bytes as the metadata
+// have, and in the buffers at most as many bytes as the body has. The error for a bad message is a *FormatError.
 //
 // The package does not support unions and run-end encoded columns, because Spanner has no types for them. Nor does it
 // support messages from machines that are not little-endian.

@@ -21,8 +21,8 @@ const (
 	// blockSize is the number of bytes of a block in the footer, which gives the position of a message: offset (8
 	// bytes), length of the metadata (4), padding (4), length of the body (8).
 	blockSize = 24
-	// An encapsulated message starts with continuation. The length of the metadata follows. Writers before Arrow 0.15 omit
-	// continuation.
+	// continuation is the number with which an encapsulated message starts. The length of the metadata follows this
+	// number. Writers before Arrow 0.15 omit the number.
 	continuation = math.MaxUint32
 )
 

@@ -109,8 +109,8 @@ func readColumn(t table, depth int) (c column) {
 	return c
 }
 
-// readExtension makes the type of the column the extension type that the column's metadata names, if the program has
-// registered this type.
+// readExtension looks for the extension type that the column's metadata names. If the program has registered this
+// extension type, readExtension makes it the type of the column.
 func (c *column) readExtension() {
 	name, _ := c.Metadata.GetValue(ipc.ExtensionTypeKeyName)
 	extension := arrow.GetExtensionType(name)

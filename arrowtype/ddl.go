@@ -49,8 +49,8 @@ func ParseDDL(text string) (t *spannerpb.Type, maxLength int, err error) {
 	return nil, 0, fmt.Errorf("%q is not the type of a column", text)
 }
 
-// withoutVectorLength removes (vector_length=>n) from the text of an array type, because a length does not change the type
-// of the array's values.
+// withoutVectorLength removes (vector_length=>n) from the text of an array type, because a length does not change the
+// type of the array's values.
 func withoutVectorLength(text string) string {
 	if end := strings.LastIndexByte(text, '>'); strings.HasSuffix(text, ")") && end > 0 && text[end-1] == '=' {
 		if open := strings.LastIndexByte(text[:end], '>'); open >= 0 {

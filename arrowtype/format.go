@@ -13,7 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Formatter is a function that appends the text of the value in a row. The value must not be NULL.
+// Formatter is a function that appends the text of one value of a column to a slice. The column is the one for which
+// NewFormatter made the Formatter, and row is the index of the value in it. The value must not be NULL.
 type Formatter func(to []byte, row int) []byte
 
 // NewFormatter returns a Formatter for a column. It also supports columns of types that DataType never returns:

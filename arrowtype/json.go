@@ -77,8 +77,8 @@ func (a *Appender) appendJSONArray(value []byte) error {
 }
 
 // appendJSONElement appends an element of an array. In an ARRAY<JSON>, the element null is NULL, and a string holds the
-// text of a JSON value. Thus the JSON value null is the string "null". All other elements have the form that AppendJSON
-// takes.
+// text of a JSON value. So the caller must write an element that is the JSON value null as the string "null". All other
+// elements have the form that AppendJSON takes.
 func (a *Appender) appendJSONElement(value []byte) error {
 	if a.code != spannerpb.TypeCode_JSON || value[0] != '"' && string(value) != "null" {
 		return a.AppendJSON(value)
@@ -167,7 +167,7 @@ func cutNested(text []byte) (value, rest []byte, err error) {
 	return nil, nil, errors.New("an object or array of JSON has no end")
 }
 
-// UnquoteJSON appends the contents of a JSON string.
+// UnquoteJSON decodes a JSON string, which is given with its quotes, and appends the decoded text to the slice to.
 func UnquoteJSON(to, quoted []byte) ([]byte, error) {
 	if len(quoted) < 2 || quoted[0] != '"' || quoted[len(quoted)-1] != '"' {
 		return nil, notA("a string of JSON", quoted)
@@ -198,7 +198,8 @@ func UnquoteJSON(to, quoted []byte) ([]byte, error) {
 const escapes = "\"\\/bfnrt"
 const escaped = "\"\\/\b\f\n\r\t"
 
-// unescape decodes the escape sequence at the start of a text, and appends the character to to.
+// unescape decodes the escape sequence at the start of a text. It returns the slice to with the decoded character
+// appended, and the rest of the text.
 func unescape(to, text []byte) (_, rest []byte, err error) {
 	if len(text) < 2 {
 		return nil, nil, errJSON

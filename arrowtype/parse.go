@@ -164,7 +164,8 @@ func daysOf(year, month, day int) int32 {
 
 const (
 	secondsPerDay = 24 * 60 * 60
-	// The first and the last second of TIMESTAMP, 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z, since 1970.
+	// The first and the last second of TIMESTAMP, 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z, as seconds since
+	// 1970-01-01T00:00:00Z.
 	minTimestamp = -62135596800
 	maxTimestamp = 253402300799
 )

@@ -38,10 +38,10 @@ var (
 	uuidType    = &arrow.FixedSizeBinaryType{ByteWidth: 16}
 )
 
-// Field returns the field of a column in memory. ddl is the column's type as text in DDL; "" stands for the DDL of t.
-// JSON and UUID are extension types in the field if the program has registered these types, by importing Arrow's
-// package extensions. Otherwise they have their storage types. Arrow's own readers behave in the same way. Package bulk
-// registers the types.
+// Field returns the Arrow field that describes a column of a record batch in memory. ddl is the column's type as text
+// in DDL; "" stands for the DDL of t. JSON and UUID are extension types in the field if the program has registered
+// these types, by importing Arrow's package extensions. Otherwise they have their storage types. Arrow's own readers
+// behave in the same way. Package bulk registers the types.
 func Field(name string, t *spannerpb.Type, ddl string, nullable bool, timestamps Timestamps) (arrow.Field, error) {
 	f, err := StorageField(name, t, ddl, nullable, timestamps)
 	if err != nil {

@@ -60,8 +60,9 @@ func TestMain(m *testing.M) {
 // retrievedRows is the number of rows in the table of TestRetrieval.
 const retrievedRows = 2003
 
-// reader acts as a Python or Java program that reads tables with the named libraries. It answers each request with a
-// number of rows.
+// reader acts as a Python or Java program that reads tables. It first reports the given libraries as those that it has
+// found. It answers a request for duckdb_aggregate with an error, and every other request with retrievedRows as the
+// number of rows that it has read.
 func reader(libraries string) {
 	answers := os.NewFile(3, "answers")
 	fmt.Fprintln(answers, "ready\t"+libraries)
@@ -152,7 +153,8 @@ func TestStudies(t *testing.T) {
 	checkJSON(t, s.JSON, "")
 }
 
-// checkText checks that a result contains the texts wants, and that it fits a terminal of 40 lines of 100 columns.
+// checkText checks that a result contains every text in the list wants, that it fits a terminal of 40 lines of 100
+// columns, and that it has no escape sequences.
 func checkText(t *testing.T, text string, wants ...string) {
 	t.Helper()
 	for _, want := range wants {
@@ -174,8 +176,8 @@ func checkText(t *testing.T, text string, wants ...string) {
 	}
 }
 
-// TestRetrieval checks that every path reads each row once, even if the number of readers does not divide the number
-// of rows. The report must name the missing tools.
+// TestRetrieval checks that every way of reading a table returns as many rows as the table has, even if the number of
+// readers does not divide the number of rows. The report must name the libraries and databases that the run lacks.
 func TestRetrieval(t *testing.T) {
 	for table, tools := range map[string]retrieval.Settings{"customer": {Columnar: true, Python: os.Args[0], Java: os.Args[0], Jars: "some.jar"}, "orders": {}} {
 		s := bench.Defaults()
@@ -250,8 +252,9 @@ func checkJSON(t *testing.T, name, partial string) {
 	}
 }
 
-// TestPoints runs the points benchmark and checks its report. As in the command, the server and the ceiling (a server
-// that answers with canned bytes) run in processes of their own.
+// TestPoints checks that the points benchmark measures all its paths and reports its figures. The server and the
+// ceiling (a server that answers with canned bytes) run in processes of their own, as they do when a user starts the
+// benchmark.
 func TestPoints(t *testing.T) {
 	s := bench.Defaults()
 	out := new(bytes.Buffer)
@@ -317,8 +320,8 @@ func TestOwn(t *testing.T) {
 	checkPage(t, s.Report, "ten.read", "n/a", "open loop")
 }
 
-// TestFailure makes a query divide by zero in the middle of the run. It checks that the report still holds the
-// measurements made before.
+// TestFailure checks that a run that fails in the middle still reports the measurements made before, and marks them as
+// partial. The run fails because a query divides by zero.
 func TestFailure(t *testing.T) {
 	s, out := small(t)
 	s.Count = 200 // operations; the sixtieth fails
@@ -455,9 +458,9 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestStudyMode runs the benchmarks access and writes with Settings.Study, and checks that they send the calls of the
-// studies: reads have no tags, and each path calls the right API methods. StatisticsWait is 0, so the runs do not wait
-// for the server's statistics.
+// TestStudyMode checks that the benchmarks access and writes send the same calls as the published studies if
+// Settings.Study is set: the reads have no tags, and each path calls the API methods that it calls in the study.
+// StatisticsWait is 0, so that the runs do not wait for the server's statistics.
 func TestStudyMode(t *testing.T) {
 	s := bench.Defaults()
 	out := new(bytes.Buffer)
@@ -505,7 +508,7 @@ func TestStudyMode(t *testing.T) {
 	checkPage(t, s.Report, "READ / SQL at saturation", "of 4600", "ms per added row", "What an operation is made of", "11 September 2024", "23 May 2023")
 }
 
-// TestCount checks a run that ends after a number of operations instead of after a time.
+// TestCount checks that a run with Settings.Count ends after this number of operations, and not after a time.
 func TestCount(t *testing.T) {
 	s, out := small(t)
 	s.Count, s.Clients = 40, []int{3}
@@ -522,8 +525,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestControl runs a benchmark with a control server from another executable; here it is the same executable. It
-// checks that the report compares the paths of the two servers.
+// TestControl checks that a run with a control server compares every path of the target with the same path of the
+// control server. The control server usually runs another executable; here it runs the same executable.
 func TestControl(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -553,8 +556,9 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestStreams runs the streams test: rows are streamed in each way while other clients hardly read their streams. The
-// server's memory must stay within its limit. With a limit that is too low, the run must report an error.
+// TestStreams checks that the server's memory stays within its limit while the server streams rows by READ, by SQL and
+// by Flight SQL, and while other clients hardly read their streams. If the limit is too low, the run must report an
+// error.
 func TestStreams(t *testing.T) {
 	out := new(bytes.Buffer)
 	s := retrieval.StreamsSettings{Rows: 40_000, TableRows: 10_000, Slow: 8, Memory: "1GiB", Out: out, Progress: io.Discard}

@@ -6,7 +6,7 @@
 // of paths, which are ways to the same result. The paths take turns in rounds, in the order A B B A, so that changes
 // of the machine's speed affect all paths alike:
 //
-//	harness.Run        opens the target, prepares, measures, reports
+//	harness.Run        connects to the server that is measured, prepares, measures, reports
 //	  Benchmark        lists its experiments: those of studies, own, retrieval, watchers
 //	  LoadGenerator    clients that repeat one operation, in a closed or an open loop
 //	  Screen           progress, while the run goes on

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Interval is the length of the intervals that a statistics table in SPANNER_SYS has.
+// Interval is the length of the intervals into which a statistics table in SPANNER_SYS divides time.
 type Interval string
 
 // The intervals, in the form in which users write them in a flag.

@@ -33,8 +33,8 @@ type Settings struct {
 	Interval Interval `json:"interval,omitempty"`
 	Endpoint
 	// StatisticsWait is the longest time that the run waits at its end for the server's statistics of the last minute,
-	// which appear only after that minute. If they would take longer, the run does not wait at all. If StatisticsWait
-	// is 0, the experiments also do not wait for the beginning of an interval of the statistics.
+	// which appear only after that minute. If the run would have to wait longer than that, it does not wait at all. If
+	// StatisticsWait is 0, the experiments also do not wait for the beginning of an interval of the statistics.
 	StatisticsWait time.Duration `json:"statistics_wait_ns"`
 
 	// Control is the path of another executable of Crowfoot, usually an older one. A control server from this

@@ -71,8 +71,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchCompare compares two sets of watchers that watch at the same time in different ways. It checks that each set
-// gets all changes, and that the statistics keep their polls apart.
+// TestWatchCompare checks that two sets of watchers each deliver all changes if they watch at the same time in
+// different ways.
 func TestWatchCompare(t *testing.T) {
 	for _, change := range []func(*watchers.Settings){
 		func(s *watchers.Settings) { s.NoHint = true },

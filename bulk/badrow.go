@@ -2,7 +2,8 @@ package bulk
 
 import "fmt"
 
-// BadRow is a row of a source that cannot be used, with the reason. Its method Error gives the place and the reason.
+// BadRow describes a row of a source that a reader cannot parse or a table cannot take, with the reason. Its method
+// Error gives the place and the reason.
 type BadRow struct {
 	Place
 	Reason string `json:"reason"`

@@ -63,8 +63,8 @@ func (t *TableInfo) Change(later *TableInfo) string {
 	return DefinitionChange(t.Definition(), later.Definition())
 }
 
-// DefinitionChange describes how a table's present definition, is, differs from its earlier definition, was. It returns
-// "" if they are the same. Both are results of TableInfo.Definition.
+// DefinitionChange describes how a table's definition has changed, or returns "" if it has not. Its two parameters are
+// results of TableInfo.Definition: first the earlier definition, then the present one.
 func DefinitionChange(was, is []string) string {
 	var changes []string
 	for _, line := range was {

@@ -27,9 +27,9 @@ import (
 
 // UseFlight makes the snapshot read rows over Arrow Flight SQL. conn is a connection to the server that the snapshot's
 // client uses. Flight SQL needs a fraction of the CPU time that the official client needs, because the rows come as
-// columns. A Crowfoot server accepts the token of a partition of Spanner's API as a command of Flight SQL. So the
-// snapshot reads the same partitions and rows, at the same timestamp, as with the official client. If the server does not accept such a command,
-// the official client reads the rows.
+// columns. The command of Flight SQL is the request with which Spanner's API reads a partition, and a Crowfoot server
+// accepts it. So the snapshot reads the same partitions and rows, at the same timestamp, as with the official client.
+// If the server does not accept such a command, the official client reads the rows.
 func (s *Snapshot) UseFlight(conn grpc.ClientConnInterface) {
 	s.flightClient = flight.NewClientFromConn(conn, nil)
 }

@@ -43,9 +43,10 @@ type Reader interface {
 	// Places returns a function that says where each row of the last batch comes from. The function may be called from
 	// any goroutine, even after the next batch was read or the reader was closed.
 	Places() func(row int) Place
-	// Positions returns a function that gives the position in the file at which each row of the last batch begins, in the
-	// unit of Extent. For the index after the last row, the function returns the position where reading continues. The
-	// function may be called from any goroutine, even after the next batch was read or the reader was closed.
+	// Positions returns a function that gives the position in the file at which each row of the last batch begins: a
+	// byte offset or a row number, as in Extent. If the argument is the index after the last row of the batch, the
+	// function returns the position where reading continues. The function may be called from any goroutine, even after
+	// the next batch was read or the reader was closed.
 	Positions() func(row int) int64
 	// Progress returns how much of the segment was read, in the unit of Segment.Bytes.
 	Progress() int64
@@ -59,7 +60,8 @@ type Extent struct {
 	From, To int64
 }
 
-// Without returns the parts of the extent that are not in others. It ignores extents of other files.
+// Without returns those parts of the extent e that are in none of the extents in the list others. It ignores extents of
+// other files.
 func (e Extent) Without(others []Extent) (rest []Extent) {
 	others = slices.Clone(others)
 	slices.SortFunc(others, func(a, b Extent) int { return cmp.Compare(a.From, b.From) })

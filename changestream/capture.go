@@ -30,8 +30,8 @@ type Mod struct {
 	table   *schema.Table
 	op      table.Op
 	columns []*schema.Column // the columns, other than those of the key, that have values in the mod
-	// data holds the logical key of the row. From the index start on, it holds the encoded mod, an element of the field
-	// mods of a record.
+	// data has two parts. data[:start] is the logical key of the row. data[start:] is the encoded mod, as it appears in
+	// the list mods of a data change record.
 	data       []byte
 	start      int
 	pendingKey []table.Pending // positions in the key of commit timestamps that are filled in later
@@ -177,7 +177,8 @@ func (e *Encoder) written(c *table.Change, w *table.Watch) []*schema.Column {
 	return e.columns
 }
 
-// encode makes the data of a mod.
+// encode sets the data of the mod m: the logical key of the row, and the encoded mod with the key, the new values and
+// the old values. newColumns and oldColumns are the columns whose new and old values it encodes.
 func (e *Encoder) encode(m *Mod, c *table.Change, newColumns, oldColumns []*schema.Column) {
 	row := c.New
 	if c.Op == table.Delete {
@@ -212,8 +213,8 @@ func (e *Encoder) object(room []byte, columns []*schema.Column, row []value.Valu
 	return room
 }
 
-// appendObject appends a JSON object as an element of a list. pending holds offsets in the object. appendObject
-// replaces them by the offsets of the same bytes in dst.
+// appendObject appends a JSON object to dst, encoded as an element of a google.protobuf.ListValue. pending holds
+// offsets of bytes in object. appendObject replaces each of them by the offset that the same byte has in the result.
 func (e *Encoder) appendObject(dst, object []byte, pending []int) []byte {
 	dst = appendTextHead(dst, len(object))
 	for i := range pending {

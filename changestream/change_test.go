@@ -28,8 +28,8 @@ func (b failingBatch) Put(key, val []byte) error {
 	return b.Batch.Put(key, val)
 }
 
-// TestReshapeThatCannotBeBuilt makes Reshape fail while it builds its batch. It checks that the partitions are
-// unchanged and that commits still work.
+// TestReshapeThatCannotBeBuilt checks that the partitions are unchanged and that commits still work after Reshape has
+// failed to build its batch.
 func TestReshapeThatCannotBeBuilt(t *testing.T) {
 	w := newWorld(t, vfs.NewMem())
 	defer w.close()

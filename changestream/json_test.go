@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestJSON checks the JSON of values of each type in a record.
+// TestJSON checks that appendJSON writes values of each type in the form in which the API encodes them.
 func TestJSON(t *testing.T) {
 	decimal, _ := value.ParseDecimal("-99999999999999999999999999999.999999999")
 	id, _ := value.ParseUUID("6B29FC40-CA47-1067-B31D-00DD010662DA")

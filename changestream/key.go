@@ -43,7 +43,7 @@ func after(prefix []byte) []byte {
 }
 
 // rangeOf returns the bounds of all keys that begin with a prefix. The bounds end in 00, as all keys without a version
-// do. Without it, a bound could end in 09, which the store takes for the end of a version's suffix.
+// do. If a bound ended in 09 instead, the store would take this byte for the end of a version's suffix.
 func rangeOf(prefix []byte) (lower, upper []byte) {
 	return append(slices.Clip(prefix), 0), append(after(prefix), 0)
 }

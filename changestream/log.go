@@ -21,7 +21,7 @@ type Oracle interface {
 	// Visible returns the watermark: every commit at or below it is stored, with its records, and no later commit gets
 	// a timestamp at or below it.
 	Visible() mvcc.Timestamp
-	// CloseAt raises Visible to the timestamp at if Visible is lower, and waits until that is done. The clock must
+	// CloseAt raises Visible to the given timestamp if Visible is lower, and waits until that is done. The clock must
 	// already have shown this timestamp.
 	CloseAt(ctx context.Context, at mvcc.Timestamp) error
 	// Begin gives out the timestamp of a commit whose batch is b. If the returned commit is not nil, the caller must

@@ -186,8 +186,9 @@ func (l *Log) Reshape(id schema.ChangeStreamID, bounds func() [][]byte) error {
 	return nil
 }
 
-// reshape does all of Reshape except for finishing the commit. The caller must call finish without holding mu, since
-// finish waits for commits that may wait for mu.
+// reshape does the work of Reshape, but does not finish its commit. It returns the partitions that have ended, and the
+// function finish, which finishes the commit. The caller must call finish without holding mu, since finish waits for
+// commits that may wait for mu.
 func (l *Log) reshape(id schema.ChangeStreamID, bounds [][]byte) (ended []*Partition, finish func() error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

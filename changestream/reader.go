@@ -315,7 +315,8 @@ func (r *Reader) forget() {
 const minChunk = 1 << 10
 
 // wait waits for a commit, for the time of the next heartbeat, or for the end of the query. When the heartbeat is due,
-// it adds a heartbeat record. When the clock reaches the end of the query, it makes that timestamp visible.
+// it adds a heartbeat record. When the clock reaches the end of the query, it raises the oracle's watermark Visible to
+// that timestamp.
 func (r *Reader) wait(wake <-chan struct{}) error {
 	r.forget()
 	now := r.log.cfg.Oracle.Now()
@@ -361,8 +362,8 @@ func (r *Reader) gone() error {
 	return usererror.ChangeStreamNotFound(r.Stream.Name)
 }
 
-// closeAt makes a timestamp visible. If the store refuses that because the disk is full, closeAt waits for the time
-// retryRefused and returns nil. The caller then tries again.
+// closeAt raises the oracle's watermark Visible to a timestamp. If the store refuses to write for this because the disk
+// is full, closeAt waits for the time retryRefused and returns nil. The caller then tries again.
 func (r *Reader) closeAt(at mvcc.Timestamp) error {
 	err := r.log.cfg.Oracle.CloseAt(r.ctx, at)
 	if errors.Is(err, kv.ErrRefused) {
@@ -374,8 +375,8 @@ func (r *Reader) closeAt(at mvcc.Timestamp) error {
 // retryRefused is how long a reader waits before it tries again after the store refused a write.
 const retryRefused = time.Second
 
-// beat adds a heartbeat if there is no new record. If several readers wait at the same time, one of them makes a
-// timestamp visible, and all of them use this timestamp.
+// beat adds a heartbeat if there is no new record. If several readers wait at the same time, one of them raises the
+// oracle's watermark Visible, and all of them use this timestamp.
 func (r *Reader) beat() error {
 	o := r.log.cfg.Oracle
 	now := o.Now()

@@ -343,9 +343,9 @@ func TestResumeInTransaction(t *testing.T) {
 	})
 }
 
-// TestStreamsOfAnyNumber checks that after a restart each stream finds its own partitions again. The numbers of the
-// streams and of the partitions have one or two digits. Among them is 9, the byte that the store takes for the end of a
-// version's suffix.
+// TestStreamsOfAnyNumber checks that after a restart each stream finds its own partitions again. The keys of the store
+// contain the numbers of streams and of partitions, so the test has numbers with one digit and with two. One of them is
+// 9, the byte that the store takes for the end of a version's suffix.
 func TestStreamsOfAnyNumber(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		streams := []*schema.ChangeStream{stream, other, {ID: 9, Name: "ninth", Retention: 24 * time.Hour}, {ID: 10, Name: "tenth", Retention: 24 * time.Hour}}

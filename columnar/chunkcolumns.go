@@ -126,7 +126,8 @@ func (cc *chunkColumns) damaged(l *chunkColumn, err error) error {
 	return fmt.Errorf("%w: column %s of chunk %d of %s: %w", usererror.DataDamaged("a columnar copy"), l.column.Name, cc.chunk.number, cc.layout.Name(), err)
 }
 
-// unread marks the chunk as damaged if err says that the engine's file is damaged. It returns err.
+// unread handles err, the error of a read from the store. If err says that a file of the storage engine is damaged,
+// unread marks the chunk as damaged. It returns err.
 func (cc *chunkColumns) unread(err error) error {
 	if usererror.CodeOf(err) == codes.DataLoss {
 		cc.chunk.damaged.Store(true)

@@ -210,8 +210,8 @@ func (d *decoder) array(dt arrow.DataType) (arrow.ArrayData, error) {
 	return array.NewData(dt, int(n), list, children, int(nulls), 0), nil
 }
 
-// fits says in ok whether the buffers of an array are long enough for n values. elements is the number of values that
-// the children of the array must have.
+// fits checks the buffers of an array. ok is true if they are long enough for n values. elements is the number of
+// values that the children of the array must have.
 func fits(dt arrow.DataType, n int, list []*memory.Buffer) (elements int, ok bool) {
 	if list[0] != nil && list[0].Len() < (n+7)/8 {
 		return 0, false

@@ -8,8 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestConcurrent writes chunks anew again and again while Readers are opened and closed. Each Reader must see all
-// rows. At the end, the store must contain only the blobs of the last chunks.
+// TestConcurrent checks that each Reader sees all rows while chunks are written anew again and again. At the end, the
+// store must contain only the blobs of the last chunks.
 func TestConcurrent(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 50)
 	defer h.close()

@@ -231,9 +231,10 @@ func (c *Copy) erase(dead *blobs) error {
 	return b.CommitNoSync()
 }
 
-// replace adds the records of new chunks to a batch, marks the records of other chunks as dead, commits the batch, and
-// publishes a directory of the chunks in rest and with. The batch already holds the blobs of new chunks. The caller
-// holds writing.
+// replace changes the chunks of the copy. with holds the new chunks, dead the chunks to delete, and rest the chunks
+// that stay as they are. replace adds the records of the new chunks to batch b, marks the records of the chunks to
+// delete as dead, commits the batch, and publishes a directory of the new chunks and those that stay. The batch already
+// holds the blobs of the new chunks. The caller holds writing.
 func (c *Copy) replace(b kv.Batch, with, dead []*chunk, rest []*chunk) error {
 	var record []byte
 	put := func(list []*chunk, dead bool) error {

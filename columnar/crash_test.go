@@ -18,9 +18,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestCrash writes chunks anew and drops copies on a file system that loses unsynced data in a crash. It stops the
-// machine at many of the file system's operations, and opens the store from the remaining files. The copy must then
-// show the same rows as the table, and only the blobs of its chunks may exist.
+// TestCrash checks that after a crash a copy shows the same rows as its table, and that only the blobs of its chunks
+// exist. The test writes chunks anew and drops copies on a file system that loses unsynced data in a crash. It stops
+// the machine at many of the file system's operations, and opens the store from the remaining files.
 func TestCrash(t *testing.T) {
 	points := 0
 	for seed := range uint64(4) {
@@ -138,8 +138,9 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestCollectedWhileRead releases a Reader in the middle of a read. Then it collects the old versions, with which the
-// changes since the timestamps of the chunks are lost. The Reader must continue with the rows of the table.
+// TestCollectedWhileRead checks that a Reader which was released in the middle of a read continues with the rows of the
+// table if old versions are collected meanwhile. The collection deletes the changes since the timestamps of the chunks,
+// so the Reader can no longer use the chunks.
 func TestCollectedWhileRead(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 60)
 	defer h.close()
@@ -222,8 +223,8 @@ func TestSpaces(t *testing.T) {
 	}
 }
 
-// TestRefusedDeletion lets the store refuse to delete the blobs of a dropped copy when the copy's last Reader is
-// closed, while other goroutines call Swept. The next Sweep must delete the blobs.
+// TestRefusedDeletion checks that Sweep deletes the blobs of a dropped copy if the store has refused to delete them
+// when the copy's last Reader was closed. Meanwhile, other goroutines call Swept.
 func TestRefusedDeletion(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 30)
 	defer h.close()

@@ -45,8 +45,8 @@ func someRows(t *testing.T, fs vfs.FS, rows int) (*harness, *Copy, Read) {
 	return h, h.build(src), read
 }
 
-// TestDamage changes a random byte of a blob, cuts a blob short, or deletes it. A read must return DATA_LOSS and mark
-// the chunk as damaged. The next read must take the rows from the table instead.
+// TestDamage checks that a read returns DATA_LOSS and marks the chunk as damaged if a blob has a changed byte, is cut
+// short, or is missing. The next read must take the rows from the table instead.
 func TestDamage(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 60)
 	defer h.close()
@@ -123,7 +123,7 @@ func store(t *testing.T, h *harness, key, val []byte) {
 	}
 }
 
-// TestMalformed decodes malformed blobs with a right checksum. decode must return an error, or an array all of whose
+// TestMalformed checks that decode refuses a malformed blob with a right checksum, or returns an array all of whose
 // values can be read.
 func TestMalformed(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 20)

@@ -34,8 +34,8 @@ func (k *keys) at(i int) (key []byte, err error) {
 	return k.key, nil
 }
 
-// find returns the first row in [from, to) whose key is not below bound; to if there is none. It is fast if that row is
-// near the start of this range.
+// find returns the first row in [from, to) whose key is not below bound. If there is no such row, it returns the value
+// of to. It is fast if the row is near the start of this range.
 func (k *keys) find(bound []byte, from, to int) (int, error) {
 	step := 1
 	for from < to {

@@ -23,8 +23,9 @@ import (
 // slices of the chunk's arrays, without copying rows. If there are fewer, the rows are appended to a batch together
 // with the changed rows around them, so that many changes do not make many tiny batches.
 //
-// The columns of the chunk are decoded late: the columns of the key when the first change or the first bound of a
-// range is looked up in them, and the columns that the read needs when the first row is returned.
+// The columns of the chunk are decoded only when they are needed. The columns of the key are decoded when the first
+// change or the first bound of a range is looked up in them. The columns that the read needs are decoded when the first
+// row is returned.
 //
 // If the cursor fails, for example because the versions since the chunk's timestamp were collected, the method left
 // returns the ranges that were not returned yet. The Reader then reads these ranges from the table.
@@ -66,8 +67,8 @@ func (r *Reader) openMerge(s segment) (*merge, error) {
 
 func (m *merge) close() error { return m.changes.Close() }
 
-// left returns the ranges that must be read from the table after the cursor changes has failed. Their rows were neither
-// returned nor added to the batch.
+// left returns the ranges that must be read from the table after m.changes, the cursor over the changes, has failed.
+// The rows of these ranges were neither returned nor added to the batch.
 func (m *merge) left() []table.Span {
 	spans := append([]table.Span(nil), m.spans...)
 	if len(m.lastKey) > 0 {
@@ -148,7 +149,8 @@ func (m *merge) advance() (err error) {
 	return err
 }
 
-// find returns the first row in [from, to) whose key is not below bound; to if there is none.
+// find returns the first row in [from, to) whose key is not below bound. If there is no such row, it returns the value
+// of to.
 func (m *merge) find(bound []byte, from, to int) (int, error) {
 	if from == to {
 		return to, nil
@@ -160,9 +162,10 @@ func (m *merge) find(bound []byte, from, to int) (int, error) {
 	return keys.find(bound, from, to)
 }
 
-// emitUnchanged handles the rows of the chunk before the next change. If there are fewer than minSlice, it adds them to
-// the batch. Otherwise it makes them the current run and returns their number, but if the batch has rows, it first
-// returns the batch as a run.
+// emitUnchanged handles the rows of the chunk before the next change. If there are fewer than minSlice of them, it adds
+// them to the batch. Otherwise it makes them the current run and returns their number. But if the batch already has
+// rows, these must come first: emitUnchanged then makes the rows of the batch the current run, and handles the rows of
+// the chunk in its next call.
 func (m *merge) emitUnchanged() (n int, err error) {
 	to := m.to
 	if m.change {

@@ -17,10 +17,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestModel writes and deletes random rows of a table and of an interleaved table, which have indexes. It writes,
-// renews and drops chunks of copies of all of these, collects old versions, flushes and restarts. Then it compares the
-// copies with the tables at random timestamps, for random keys and columns. Some Readers stay open all the time. A
-// failed run can be repeated with its seed.
+// TestModel checks that copies show the same rows as their tables and indexes, at random timestamps and for random keys
+// and columns. It writes and deletes random rows of a table and of an interleaved table, which have indexes. It writes,
+// renews and drops chunks of copies of all of these, collects old versions, flushes and restarts. Some Readers stay
+// open all the time. A failed run can be repeated with its seed.
 func TestModel(t *testing.T) {
 	randomtest.Run(t, 25, 5, 300, func(seed uint64) (step, end func()) {
 		m := newModel(t, seed)

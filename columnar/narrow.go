@@ -120,8 +120,8 @@ func appendWidth(dst []byte, n uint64, width int) []byte {
 	return binary.LittleEndian.AppendUint32(dst, uint32(n))
 }
 
-// widen decodes numbers that appendNarrow has encoded, and stores them in the slice to. It returns false if from does
-// not hold exactly as many numbers as this slice.
+// widen decodes numbers that appendNarrow has encoded. It reads them from the slice from and stores them in the slice
+// to. It returns false if from does not hold exactly as many numbers as fit into to.
 func widen(to, from []byte, f form) bool {
 	if len(from) < narrowHead {
 		return false
@@ -200,8 +200,8 @@ func appendLengths(dst, raw []byte) []byte {
 	return dst
 }
 
-// sumLengths decodes offsets that appendLengths has encoded, and stores them in the slice to. It returns false if the
-// number of offsets does not fit this slice exactly, or if an offset overflows.
+// sumLengths decodes offsets that appendLengths has encoded. It reads them from the slice from and stores them in the
+// slice to. It returns false if their number does not fit into to exactly, or if an offset overflows.
 func sumLengths(to, from []byte) bool {
 	if len(from) == 0 || len(to) < 4 {
 		return false

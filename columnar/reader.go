@@ -282,7 +282,7 @@ func (r *Reader) emptyBatch() {
 	r.batchRows = 0
 }
 
-// flush makes the rows of the batch the run that Next returns. It returns their number.
+// flush turns the rows of the batch into the current run, which Next returns. It returns the number of these rows.
 func (r *Reader) flush() (n int) {
 	if n = r.batchRows; n == 0 {
 		return 0
@@ -294,7 +294,8 @@ func (r *Reader) flush() (n int) {
 	return n
 }
 
-// slice makes the rows [from, to) of the chunk the run that Next returns. It returns their number.
+// slice turns the rows [from, to) of the chunk into the current run, which Next returns. It returns the number of these
+// rows.
 func (r *Reader) slice(from, to int) (n int) {
 	for i := range r.arrays {
 		a := r.columns.wanted[i]

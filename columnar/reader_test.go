@@ -89,8 +89,8 @@ func TestReleaseBehindChanges(t *testing.T) {
 	}
 }
 
-// TestDroppedDatabase drops the database before a read has loaded a column. The read must fail with the same error as
-// reads of the table, and must not report damage.
+// TestDroppedDatabase checks that a read of a copy fails with the same error as reads of the table if the database is
+// dropped before the read has loaded a column. The read must not report damage.
 func TestDroppedDatabase(t *testing.T) {
 	h := newHarness(t, vfs.NewMem(), `CREATE TABLE T (Id INT64 NOT NULL, Name STRING(MAX)) PRIMARY KEY (Id)`)
 	defer h.close()

@@ -11,7 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// A Source gives the rows of a table, or the entries of an index, at a timestamp. Chunks are written from it.
+// A Source gives the rows of a table, or the entries of an index, at a timestamp. Copy.Write and Copy.Renew use it to
+// write and renew chunks.
 type Source struct {
 	*table.Projection // the projection to all columns that a copy has, which the function Columns returns
 	View              table.View

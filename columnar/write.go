@@ -190,7 +190,7 @@ func (w *writer) commit(span table.Span) (Chunk, error) {
 }
 
 // put encodes the rows that the writer has collected, column by column. It adds the encoded columns, the blobs, to
-// batch b, and lists the columns in chunk to.
+// batch b, and appends the columns to the list of columns of a chunk. The parameter to is this chunk.
 func (w *writer) put(b kv.Batch, to *chunk) error {
 	if w.rows == 0 {
 		return nil

@@ -200,7 +200,8 @@ func (w *world) check(files *disktest.Disk) {
 	w.countAll(checked)
 }
 
-// countAll counts that a feature has occurred together with the features of each table.
+// countAll counts, for each table, that the feature with the given name has occurred together with the features of the
+// table.
 func (w *world) countAll(name string) {
 	m := w.now().m
 	for _, t := range m.tables {

@@ -191,7 +191,7 @@ func (t *table) keyText(get func(string) cell) string {
 	return line(cells)
 }
 
-// sorted returns the rows, sorted by the key parts in by, and then by the table's key.
+// sorted returns the rows, sorted first by the key parts that by lists, and then by the table's key.
 func (m *model) sorted(t *table, by []keyPart) []*row {
 	list := make([]*row, 0, len(t.rows))
 	for _, r := range t.rows {
@@ -261,7 +261,8 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// apply applies an operation to the model. by is the set of the features of the write.
+// apply applies an operation to the model. The parameter by holds the features of the write that the operation belongs
+// to.
 func (m *model) apply(o *operation, by set) error {
 	t := m.table(o.table)
 	switch o.verb {
@@ -308,7 +309,9 @@ func (m *model) applyRow(o *operation, t *table, cells []cell, by set) error {
 	return nil
 }
 
-// put sets columns of a row. old is the row before, or nil for a new row.
+// put stores a row in a table of the model. given has the values of columns that the write sets. The other columns keep
+// the values of old, the row before the write. If the row is new, old is nil, and they get their defaults. by holds the
+// features of the write.
 func (m *model) put(t *table, old *row, given map[string]cell, by set) {
 	r := &row{cells: map[string]cell{}, features: by, written: m.events}
 	for _, c := range t.writable() {

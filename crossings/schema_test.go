@@ -230,8 +230,8 @@ func (t *table) dependsOn(c *column, function string) bool {
 	return c.computed.function == function || slices.ContainsFunc(c.computed.uses, func(name string) bool { return t.dependsOn(t.column(name), function) })
 }
 
-// kept reports whether values of a column are stored not only in the row's own cells: in an index, or as a stored
-// generated column.
+// kept reports whether the values of column c are stored in an index, or c is a generated column whose values are
+// stored.
 func (t *table) kept(c *column) bool {
 	return c.stored || slices.ContainsFunc(t.indexes, func(x *index) bool { return x.has(c.name) })
 }

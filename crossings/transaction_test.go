@@ -168,7 +168,7 @@ func (tx *transaction) on(m *model, operations int) (*model, error) {
 	return m, nil
 }
 
-// first makes the present state the snapshot of the transaction, if the transaction has no snapshot yet.
+// first takes the present state as the transaction's snapshot, if the transaction has no snapshot yet.
 func (tx *transaction) first() {
 	if tx.base == nil {
 		tx.base = tx.w.now().m

@@ -119,8 +119,9 @@ func (m *model) may(role string, v view) bool {
 	return role == "" || m.roles[role][v.name] && (v.definer || m.roles[role][v.table])
 }
 
-// allowed checks that the server has answered a role if may is true, and has denied the answer otherwise. If the server
-// was right to deny the answer, allowed returns the rows of the model, so that the comparison succeeds.
+// allowed checks how the server has answered a request of a role. If may is true, the server must have returned rows,
+// and otherwise the error PERMISSION_DENIED. If this error was right, allowed returns the rows of the model, so that
+// the comparison with the model succeeds.
 func (w *world) allowed(rows [][]cell, err error, g *target, role string, may bool) ([][]cell, error) {
 	denied := status.Code(err) == codes.PermissionDenied
 	if denied == may {

@@ -58,8 +58,8 @@ func (b *bed) storedBytes() (n int) {
 	return n
 }
 
-// TestVersionsShare adds tables one by one to a schema that has many. The storage and memory of each schema version
-// must depend only on what the version changes, not on the size of the schema.
+// TestVersionsShare checks that the storage and memory of each schema version depend only on what the version changes,
+// not on the size of the schema. The test adds tables one by one to a schema that has many.
 func TestVersionsShare(t *testing.T) {
 	const tables, versions = 1000, 100
 	b := create(t, tableStatements(0, tables)...)
@@ -150,8 +150,8 @@ func TestForgottenTables(t *testing.T) {
 	}
 }
 
-// TestForgetRefused makes the store refuse to delete old schema versions. The next collection must delete these
-// versions, and those that have become old since.
+// TestForgetRefused checks that the next collection deletes the old schema versions that the store has refused to
+// delete, and also those that have become old since.
 func TestForgetRefused(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
 	a.close()
@@ -262,9 +262,10 @@ func (b *failingBatch) Commit() error {
 	return b.Batch.Commit()
 }
 
-// TestSplitCatalogs upgrades the schemas of two databases of format 1. A crash interrupts the upgrade at each of its
-// commits in turn, and once after its end; then the upgrade runs again. Afterwards each schema version must be as
-// before the upgrade, also for reads in the past, and expressions must work.
+// TestSplitCatalogs checks that the upgrade of schemas from format 1 can be interrupted. Two databases have schemas of
+// this format. A crash interrupts the upgrade at each of its commits in turn, and once after its end; then the upgrade
+// runs again. Afterwards each schema version must be as before the upgrade, also for reads in the past, and expressions
+// must work.
 func TestSplitCatalogs(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	b := open(t, fs)

@@ -117,7 +117,7 @@ type ChangeStreamArguments struct {
 }
 
 // ReadChangeStream begins a query of a change stream. resume is the position after which an interrupted query
-// continues, or zero for a new query. The reader charges the bytes that it keeps to the account memory.
+// continues, or zero for a new query. memory is the account that the reader charges for the bytes that it keeps.
 func (d *Database) ReadChangeStream(ctx context.Context, s *schema.ChangeStream, args ChangeStreamArguments, resume changestream.Position, memory *memory.Account) (*changestream.Reader, error) {
 	if err := args.check(); err != nil {
 		return nil, err

@@ -84,8 +84,8 @@ func TestPartitionsFollowSplits(t *testing.T) {
 	}
 }
 
-// TestSizeBoundsSurvive splits the partition of a table by size, and restarts the server. A schema change must then not
-// join the parts again, although nothing has measured the table's size since the restart.
+// TestSizeBoundsSurvive checks that partitions that were split because of the size of their table stay apart when the
+// schema changes after a restart, although nothing has measured the table's size since the restart.
 func TestSizeBoundsSurvive(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM S FOR T")
 	layout := table.TableLayout(a.db.Catalog().Table("T"))

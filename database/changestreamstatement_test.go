@@ -47,8 +47,8 @@ func (b *bed) arguments(sql string, params map[string]*value.Type, values ...val
 	return out.String(), shared
 }
 
-// TestReadChangeStreamStatement prepares queries of a change stream and checks the values of their arguments. Texts
-// that differ in literals alone share a plan.
+// TestReadChangeStreamStatement checks the values of the arguments that prepared queries of a change stream get. Texts
+// that differ in literals alone must share a plan.
 func TestReadChangeStreamStatement(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM Everything FOR ALL")
 	const partition = "SELECT ChangeRecord FROM READ_Everything(start_timestamp => '%s', end_timestamp => NULL, partition_token => '%s', heartbeat_milliseconds => %d)"

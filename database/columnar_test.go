@@ -171,8 +171,8 @@ func rowsRead(t testing.TB, c *columnar.Copy, view table.View, read columnar.Rea
 	}
 }
 
-// TestColumnarCopiesAfterOtherSchemaChanges changes the schema while work on copies is queued. The work must still be
-// done.
+// TestColumnarCopiesAfterOtherSchemaChanges checks that queued work on copies is still done if the schema changes in
+// the meantime.
 func TestColumnarCopiesAfterOtherSchemaChanges(t *testing.T) {
 	c := newCopied(t, "ALTER DATABASE test SET OPTIONS (columnar_policy = 'enabled')",
 		"CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64) PRIMARY KEY (K)")
@@ -260,7 +260,7 @@ func (c *collecting) Err() error {
 	return c.Context.Err()
 }
 
-// TestCountBesideCollection runs a garbage collection while changed rows are counted. The collection deletes versions
+// TestCountBesideCollection checks that the count of changed rows works while a garbage collection deletes versions
 // that the count has not read yet. The count must continue without these versions. It must still find the one changed
 // row of each copy, since the copies' chunks are newer than the deleted versions.
 func TestCountBesideCollection(t *testing.T) {

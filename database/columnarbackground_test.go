@@ -86,8 +86,8 @@ func (b *bed) keysWith(text string) (n int) {
 	return n
 }
 
-// TestColumnarPolicyUnderLoad enables and disables the columnar policy while rows are written. Reads of the copies must
-// return the same as reads of the tables.
+// TestColumnarPolicyUnderLoad checks that reads of the copies return the same as reads of the tables when the columnar
+// policy is enabled and disabled while rows are written.
 func TestColumnarPolicyUnderLoad(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, N INT64) PRIMARY KEY (K)", "CREATE INDEX ByN ON T(N)")
 	stop, running := make(chan struct{}), new(sync.WaitGroup)

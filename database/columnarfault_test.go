@@ -78,9 +78,9 @@ func TestColumnarFullDisk(t *testing.T) {
 	}
 }
 
-// TestColumnarFaults makes one disk call fail while copies are made and kept up to date. Then the process or the
-// machine dies. Afterwards the stored data must be undamaged, and the copies must have the same rows as the tables. The
-// test does this for a few calls of each kind.
+// TestColumnarFaults checks that stored data and copies are right after one disk call has failed while copies were made
+// and kept up to date, and the process or the machine has then died. The stored data must be undamaged, and the copies
+// must have the same rows as the tables. The test does this for a few calls of each kind.
 func TestColumnarFaults(t *testing.T) {
 	for name, kinds := range map[string][]errorfs.OpKind{
 		"write": {errorfs.OpFileWrite, errorfs.OpFileWriteAt},
@@ -97,8 +97,8 @@ func TestColumnarFaults(t *testing.T) {
 	}
 }
 
-// runFaulty makes one disk call fail: of the calls of the given kinds, the one with the number at. If at is negative,
-// no call fails. It returns how many calls of these kinds there were.
+// runFaulty makes one disk call fail. It counts the calls of the given kinds from 0, and the call with the number at
+// fails. If at is negative, no call fails. It returns how many calls of these kinds there were.
 func runFaulty(t *testing.T, kinds []errorfs.OpKind, at int64) int64 {
 	t.Helper()
 	disk := disktest.New("data", 256<<20)
@@ -126,8 +126,8 @@ func runFaulty(t *testing.T, kinds []errorfs.OpKind, at int64) int64 {
 	return calls.Load()
 }
 
-// TestDroppedCopyIsDeletedLater makes the store refuse to delete the chunks of a copy that was dropped, the last copy
-// of the database. The upkeep must try again until they are deleted.
+// TestDroppedCopyIsDeletedLater checks that the upkeep tries again to delete the chunks of a dropped copy, until the
+// store no longer refuses to delete them. The copy is the last one of its database.
 func TestDroppedCopyIsDeletedLater(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
 	store := &disktest.Refusing{Store: a.store}

@@ -110,8 +110,9 @@ func (m copyModel) tryStep() error {
 	return nil
 }
 
-// TestColumnarModel changes rows and the schema at random, keeps the copies up to date and collects old versions. After
-// each step the copies must have the same rows as the tables. At the end Verify must find no error.
+// TestColumnarModel checks that copies have the same rows as the tables after each of many random steps. The steps
+// change rows and the schema, keep the copies up to date and collect old versions. At the end Verify must find no
+// error.
 func TestColumnarModel(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -137,9 +138,9 @@ func TestColumnarModel(t *testing.T) {
 	}
 }
 
-// TestColumnarCrash makes random changes as TestColumnarModel does, and crashes the machine at random moments, some of
-// them while a chunk is written. After each crash it opens the files that are left. The copies must have the same rows
-// as the tables, and the stored data must be undamaged.
+// TestColumnarCrash checks that after each of several crashes the copies have the same rows as the tables, and the
+// stored data is undamaged. The test makes random changes as TestColumnarModel does, and crashes the machine at random
+// moments, some of them while a chunk is written. After each crash it opens the files that are left.
 func TestColumnarCrash(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	store, err := pebble.Open("data", fs)

@@ -306,8 +306,7 @@ func TestReopen(t *testing.T) {
 	wantCode(t, err, codes.NotFound)
 }
 
-// TestDropIsComplete drops a database, makes one with the same name, and checks that nothing of the dropped one can be
-// read.
+// TestDropIsComplete checks that nothing of a dropped database can be read in a new database with the same name.
 func TestDropIsComplete(t *testing.T) {
 	ddl := "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"
 	b := create(t, ddl)
@@ -357,7 +356,7 @@ func TestFailedChangeLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestIndexWhileWriting builds an index while rows are written. In the end it must have an entry for each row.
+// TestIndexWhileWriting checks that an index that is built while rows are written has an entry for each row in the end.
 func TestIndexWhileWriting(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	var first [][2]int64

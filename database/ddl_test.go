@@ -81,8 +81,8 @@ func rowsOf(n int64) (rows [][2]int64) {
 	return rows
 }
 
-// TestHalfMadeChangeIsTakenBack stops a server while a schema change fills existing rows. The next start must undo the
-// change, and nothing that the change has written may ever be read.
+// TestHalfMadeChangeIsTakenBack checks that the next start undoes a schema change if the server was stopped while the
+// change filled existing rows. Nothing that the change has written may ever be read.
 func TestHalfMadeChangeIsTakenBack(t *testing.T) {
 	for statement, reports := range map[string]int{ // with the number of reports until all rows are filled
 		"CREATE INDEX ByBoth ON T(V, K)":                                      1,
@@ -163,8 +163,8 @@ func TestColumnIsHiddenUntilFilled(t *testing.T) {
 	}
 }
 
-// TestDefaultIsSeenAtOnce adds columns with a DEFAULT while other goroutines read. A read must find the column with its
-// value in every row, or find no such column.
+// TestDefaultIsSeenAtOnce checks that a read finds a new column with a DEFAULT with its value in every row, or finds no
+// such column. The reads run while the columns are added.
 func TestDefaultIsSeenAtOnce(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", rowsOf(5*table.ChunkRows)...); err != nil {
@@ -201,8 +201,8 @@ func TestDefaultIsSeenAtOnce(t *testing.T) {
 	}
 }
 
-// TestForeignKeyWhileWriting writes rows while the index for a new foreign key is filled. The writes must not fail
-// because of entries that the index lacks.
+// TestForeignKeyWhileWriting checks that writes do not fail because of entries that the index for a new foreign key
+// lacks while the index is filled.
 func TestForeignKeyWhileWriting(t *testing.T) {
 	b := createOn(t, refusing, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", [2]int64{1, 10}, [2]int64{2, 20}); err != nil {
@@ -233,8 +233,8 @@ func TestCancelledExpression(t *testing.T) {
 	}
 }
 
-// TestForeignKeyOfNewTable creates a table with a foreign key that needs a new index on another table. While the index
-// is filled, the new table must not be visible, and the other table must be writable as before.
+// TestForeignKeyOfNewTable checks that a new table is not visible before the index that its foreign key needs on
+// another table is filled. Until then, the other table must be writable as before.
 func TestForeignKeyOfNewTable(t *testing.T) {
 	b := createOn(t, refusing, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", [2]int64{1, 10}, [2]int64{2, 20}); err != nil {

@@ -17,8 +17,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/database"
 )
 
-// TestDDLOfExports checks that random schemas in the layout of Cloud Spanner's exports can be imported into an empty
-// database, and are the same afterwards.
+// TestDDLOfExports checks that the schema of a database survives an export and an import. The test exports databases
+// with random schemas into folders that have the layout of Cloud Spanner's exports, and runs the DDL statements of each
+// folder in an empty database. GetDatabaseDdl must then return the same statements for both databases.
 func TestDDLOfExports(t *testing.T) {
 	const instance = "projects/p/instances/i"
 	crowfoot.ForTest(t, instance+"/databases/other")

@@ -20,8 +20,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestDDLRoundTrips takes the statements that GetDatabaseDdl returns for a database, and runs them in an empty
-// database. GetDatabaseDdl must then return the same statements for the second database. The schemas are random, with
+// TestDDLRoundTrips checks that the DDL statements of a catalog, which GetDatabaseDdl returns, make the same catalog
+// when they run on an empty one: the second catalog must have the same DDL statements. The schemas are random, with
 // every kind of object. Some names are reserved words, differ from a reserved word only in case, or are in a named
 // schema.
 func TestDDLRoundTrips(t *testing.T) {
@@ -410,7 +410,8 @@ func (g *ddlGenerator) createChild() string {
 		g.either("PARENT ", "") + g.path(parent) + g.either("", " ON DELETE CASCADE")
 }
 
-// foreignKey returns a random foreign key clause. It refers from a column a or b to a column of table to.
+// foreignKey returns a random foreign key clause. The referring column is called a or b. The referenced column belongs
+// to the table that the parameter to holds.
 func (g *ddlGenerator) foreignKey(to *schema.Table) string {
 	column := g.columnOf(to)
 	if len(to.Key) > 0 && g.IntN(2) == 0 {

@@ -13,7 +13,7 @@
 //
 //	Registry.mu                 for moments, and while records of instances and databases are written or removed
 //	Database.records            while the record of the database is written or removed
-//	background.Work             shared for a whole schema change or collection of the database;
+//	background.Work             shared for a whole schema change, or a whole collection of old versions;
 //	                            exclusively by End, for a moment
 //	schemachange.Manager.Token  for a whole schema change; a collection takes it only if it is free
 //	Registry.deleting           for a pass over the expired rows of one database
@@ -27,8 +27,8 @@
 //
 // The following wait for others:
 //
-//	Registry.Close   waits for the collection and the splitting by size, then for the background work and the schema
-//	                 change of each database
+//	Registry.Close   waits for the goroutines that collect old versions and divide large splits, then for the
+//	                 background work and the schema change of each database
 //	Dropped.Erase    waits for the background work and the schema change of its databases, then takes Registry.mu
 //	BeginDatabase    waits for Dropped.Erase of a database of the same name; it does not hold Registry.mu meanwhile
 //	a schema change  waits for another schema change of the same database, and while a collection deletes old schema

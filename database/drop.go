@@ -47,9 +47,9 @@ func (r *Registry) DeleteInstance(name string) (*Dropped, error) {
 	return dropped, nil
 }
 
-// drop deletes the records of databases durably, in one batch with the deletions that the function remove adds, and
-// hides the databases from requests. If a database is protected, or the store refuses the writes, nothing changes. The
-// caller holds mu. drop does not wait for background work; Erase does.
+// drop deletes the records of databases durably, and hides the databases from requests. It calls the function in the
+// parameter remove, which can add further deletions to the same batch. If a database is protected, or the store refuses
+// the writes, nothing changes. The caller holds mu. drop does not wait for background work; Erase does.
 func (r *Registry) drop(list []*Database, remove func(kv.Batch) error) (*Dropped, error) {
 	b := meta.NewBatch(r.store)
 	defer b.Close()

@@ -59,8 +59,8 @@ func TestDroppedInterleaved(t *testing.T) {
 		t.Errorf("the past cannot be read: %v", err)
 	}
 
-	// The keys of the dropped tables and indexes must stay until the drop is older than the retention period, even if
-	// the schema changes again before.
+	// Until the drop is older than the retention period, the keys of the dropped tables and indexes must stay, even if
+	// the schema changes once more during that time.
 	a.now.Add((59 * time.Minute).Microseconds())
 	again := []string{"CREATE TABLE Children (Id INT64, N INT64) PRIMARY KEY (Id, N), INTERLEAVE IN PARENT Parents ON DELETE CASCADE"}
 	if err := a.db.UpdateSchema(context.Background(), again, nil); err != nil {
@@ -85,7 +85,7 @@ func TestDroppedInterleaved(t *testing.T) {
 	}
 }
 
-// owned returns the number of live keys of a layout in the store.
+// owned counts the keys in the store that belong to the table or index of layout l and that are not deleted.
 func (a *aged) owned(l *table.Layout) int {
 	a.t.Helper()
 	span, _ := l.Space()

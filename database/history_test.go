@@ -63,8 +63,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// schemaHistory are statements that change the schema, rowHistory statements that change rows. $T is a table, $C a
-// column, $N a number.
+// schemaHistory holds statements that change the schema, and rowHistory holds statements that change rows. The method
+// step replaces $T by the name of a table, $C by the name of a column, and $N by a number.
 var (
 	schemaHistory = []string{
 		"CREATE TABLE $T (K INT64) PRIMARY KEY (K)", "CREATE TABLE $T (K INT64, $C INT64) PRIMARY KEY (K)", "DROP TABLE $T",

@@ -16,8 +16,8 @@ import (
 type Identity struct {
 	// Secret is random. It is made when the store is made, and never shown to clients.
 	Secret [16]byte
-	// Start is the number of times that the store was opened, from 1. The pair of Start and a number that the process
-	// counts in memory is unique among all processes that open the store.
+	// Start says how often the store has been opened; it is 1 in the first process. A process can make ids from Start
+	// and a number that it counts in memory: no other process that opens the store makes the same id.
 	Start uint32
 }
 
@@ -44,8 +44,8 @@ func (r *Registry) identify() error {
 
 const (
 	// startPatience is how long a start waits while the disk is full. After a crash the store first writes the contents
-	// of its log to tables, and then deletes the log files. For a moment the tables and the log files need disk space
-	// together, so a disk that is full at first may soon have space again.
+	// of its log to table files, and then deletes the log files. For a moment the table files and the log files need
+	// disk space together, so a disk that is full at first may soon have space again.
 	startPatience = 5 * time.Second
 	startPoll     = 100 * time.Millisecond
 )

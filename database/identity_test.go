@@ -7,8 +7,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
 )
 
-// TestStartWaitsForRoom makes the store refuse the first batches of a start. The start must wait until the store
-// accepts batches again. On a full disk, a real store does so once it has deleted the log that a crash has left.
+// TestStartWaitsForRoom checks that a start waits while the store refuses its batches, and succeeds once the store
+// accepts them. A real store refuses batches if the disk is full at the start, and accepts them once it has deleted the
+// log files that a crash has left.
 func TestStartWaitsForRoom(t *testing.T) {
 	a := newAged(t)
 	before := a.Identity().Start

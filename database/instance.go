@@ -10,7 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// DefaultInstance is the name of an instance that exists from the first start on. Clients in Omni mode use it.
+// DefaultInstance is the name of an instance that exists from the first start on. Clients that are configured for
+// Spanner Omni use it.
 const DefaultInstance = "projects/default/instances/default"
 
 // DefaultConfig is the id of the configuration of an instance that names none. Google's emulator uses the same id.
@@ -59,7 +60,7 @@ func (r *Registry) Instances(project string) []*Instance {
 	return list
 }
 
-// configure sets Config to the default configuration if it is empty, as in stores of earlier releases.
+// configure sets Config to the default configuration if it is empty. It is empty in stores that earlier releases wrote.
 func (i *Instance) configure() {
 	if i.Config == "" {
 		project, _, _ := strings.Cut(i.Name, "/instances/")

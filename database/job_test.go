@@ -107,7 +107,7 @@ func TestPartitionedDMLResumes(t *testing.T) {
 	}
 }
 
-// hooked is a store that calls the function committed after each synced commit.
+// hooked is a store that calls the function in its field committed after each synced commit.
 type hooked struct {
 	kv.Store
 	committed func()

@@ -6,9 +6,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// A LockOwner runs a transaction. LockColumns returns columns of the table or index that target names, each as
-// Table.Column: those that the transaction has written so far or, if written is false, those that it has read.
-// LockColumns may be called from any goroutine at any time.
+// A LockOwner runs a transaction. LockColumns returns the names of columns, each as Table.Column. The parameter target
+// names the table or index of the columns. If written is true, LockColumns returns the columns that the transaction has
+// written so far, and otherwise those that it has read. LockColumns may be called from any goroutine at any time.
 type LockOwner interface {
 	LockColumns(target string, written bool) []string
 }
@@ -40,9 +40,9 @@ func lockRequests(target string, parties []txn.LockParty) (list []stats.LockRequ
 	return list
 }
 
-// lockColumns lists the columns for which a transaction locks a row: those that it writes, or else those that it reads.
-// If there are none, because the transaction only checks that a parent or a referenced row exists, it returns the
-// column _exists.
+// lockColumns lists the columns for which a transaction locks a row: those that it writes. If the lock is shared, or
+// the transaction writes no columns, they are the columns that it reads. If it reads none either, because the
+// transaction only checks that a parent or a referenced row exists, it returns the column _exists.
 func lockColumns(target string, p txn.LockParty) []string {
 	if o, ok := p.Owner.(LockOwner); ok {
 		for _, written := range []bool{true, false} {

@@ -8,7 +8,7 @@ import (
 )
 
 // Forms of the names of resources:
-// https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.admin.database.v1. Unlike in the service, an id
+// https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.admin.database.v1. Unlike in Cloud Spanner, an id
 // may be a single letter, for examples and tests.
 var (
 	projectName  = regexp.MustCompile(`^projects/[^/]+$`)

@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// operationLife is how long clients can still get an operation after it has ended. The service keeps operations for the
-// same time: https://cloud.google.com/spanner/docs/manage-and-observe-long-running-operations.
+// operationLife is how long clients can still get an operation after it has ended. Cloud Spanner keeps operations for
+// the same time: https://cloud.google.com/spanner/docs/manage-and-observe-long-running-operations.
 const operationLife = 7 * 24 * time.Hour
 
 // Operation is a long-running operation. It is stored when it begins, so that the next process can resume it, and again
@@ -52,8 +52,9 @@ func (r *Registry) Applied(o *Operation) ([]time.Time, error) {
 	return schemachange.Applied(r.store, o.Name, o.Started)
 }
 
-// resumes reports whether the next process will resume the schema change of an operation. It returns false if the
-// stored operation of this name did not begin at the time began, since it is then another operation.
+// resumes reports whether the next process will resume the schema change of an operation. The parameter began says when
+// the operation began. resumes returns false if the stored operation of this name began at another time, because it is
+// then another operation.
 func (r *Registry) resumes(name string, began time.Time) (bool, error) {
 	o, err := r.Operation(name)
 	return o != nil && o.Ended.IsZero() && !o.Cancelled && o.Started.Equal(began), err
@@ -73,8 +74,8 @@ func (r *Registry) Operation(name string) (*Operation, error) {
 	return readOperation(it)
 }
 
-// Operations iterates, by name, over the stored operations whose names begin with prefix and are greater than after.
-// The iteration ends after an error.
+// Operations iterates, by name, over the stored operations whose names begin with prefix. It leaves out all names up to
+// and including the one in the parameter after. The iteration ends after an error.
 func (r *Registry) Operations(prefix, after string) iter.Seq2[*Operation, error] {
 	return func(yield func(*Operation, error) bool) {
 		lower, upper := meta.Range(meta.Operation + prefix)

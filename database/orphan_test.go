@@ -17,8 +17,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// atEverySync runs work on a new bed. For each sync of a file it calls check with the files as they would be if the
-// machine crashed at that sync.
+// atEverySync calls work with a new registry. For each sync of a file during this call, it keeps the files that a crash
+// of the machine would leave at that sync. Afterwards it calls check with each of these sets of files, and with the
+// files that a crash after the call would leave.
 func atEverySync(t *testing.T, work func(b *bed), check func(fs *vfs.MemFS)) {
 	t.Helper()
 	mem := vfs.NewCrashableMem()

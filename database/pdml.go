@@ -55,9 +55,9 @@ const (
 	retryPartitioned = time.Millisecond
 )
 
-// ResumesPartitionedDML reports whether a partitioned DML statement that began at the time began can still be resumed.
-// That is certain until checkpointLife after began: the checkpoint of the statement was stored after began, and is kept
-// for checkpointLife.
+// ResumesPartitionedDML reports whether a partitioned DML statement can still be resumed. The parameter began says when
+// the statement began. Until checkpointLife has passed since then, the statement can certainly be resumed, because its
+// checkpoint was stored later and is kept for checkpointLife.
 func (d *Database) ResumesPartitionedDML(began time.Time) bool {
 	return d.registry.cfg.Clock().Sub(began) < checkpointLife
 }
@@ -85,8 +85,8 @@ type dmlRun struct {
 	db       *Database
 	state    dmlState
 	progress *live.PartitionedDML
-	// partitions and complete are the numbers of all chunks and of complete chunks, as the progress shows them.
-	// partitions is an estimate until all chunks are complete.
+	// partitions is the number of all chunks, and complete is the number of chunks that are done. The field progress
+	// shows both numbers. partitions is an estimate until all chunks are complete.
 	partitions, complete int64
 	shown                int64 // changed rows that were reported to progress
 }
@@ -146,9 +146,9 @@ func (r *dmlRun) advance([]byte) {
 	r.shown = r.state.Rows
 }
 
-// renew prepares the statement again for the newest schema version, since a statement may run for longer than the
-// schema version is kept for which it was prepared. It fails if the statement would scan another table or index than
-// before.
+// renew prepares the statement again for the newest schema version. This is necessary because a statement may run for
+// so long that the schema version for which it was prepared is deleted meanwhile. renew fails if the statement would
+// scan another table or index than before.
 func (d *Database) renew(ctx context.Context, s *prepare.Statement) (*prepare.Statement, error) {
 	now, err := s.In(ctx, d.schema.Newest().Preparer)
 	if err != nil || now == s {

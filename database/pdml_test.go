@@ -58,8 +58,9 @@ func TestPartitionedDMLChangesOnce(t *testing.T) {
 	}
 }
 
-// TestPartitionedDMLOutlivesSchema prepares a statement, changes the schema, and runs the statement. It must obey the
-// new schema.
+// TestPartitionedDMLOutlivesSchema checks partitioned DML statements that were prepared before a schema change. Such a
+// statement must obey the new schema when it runs. If the index that it scans was rebuilt, it must fail with ABORTED
+// and change nothing.
 func TestPartitionedDMLOutlivesSchema(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE INDEX Old ON T(K, V)")
 	if err := b.insert("T", hundred()...); err != nil {

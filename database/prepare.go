@@ -29,7 +29,7 @@ func (d *Database) Projection(c *schema.Catalog, tableName, index string, column
 	return v.Preparer.Projection(tableName, index, columns)
 }
 
-// Tables returns the descriptors by which rows of a catalog's tables are written.
+// Tables returns the table.Descriptors of a catalog, which writers need to write rows of its tables.
 func (d *Database) Tables(c *schema.Catalog) (*table.Descriptors, error) {
 	v, err := d.schema.Version(c)
 	if err != nil {
@@ -38,7 +38,8 @@ func (d *Database) Tables(c *schema.Catalog) (*table.Descriptors, error) {
 	return v.Preparer.Tables(), nil
 }
 
-// mutations returns the prepare.Mutations for m. All mutations of the same table, columns and kind share it.
+// mutations returns the prepare.Mutations that m shares with all mutations of the same table, columns and kind. If the
+// schema version is no longer kept, mutations makes one for m alone.
 func (d *Database) mutations(c *schema.Catalog, m *table.Mutation) *prepare.Mutations {
 	v, err := d.schema.Version(c)
 	if err != nil {

@@ -58,7 +58,8 @@ func (o *operated) start(t *testing.T) {
 	o.bed = openAt(t, o.files, func() time.Time { return time.Now().Add(time.Duration(o.now.Add(int64(o.lag)))) }, nil)
 }
 
-// restart ends the process and starts a new one on left, which holds the files that the old process has left behind.
+// restart ends the process and starts a new one. The parameter left holds the files that the old process has left
+// behind; the new process uses them.
 func (o *operated) restart(left *vfs.MemFS) {
 	o.t.Helper()
 	t := o.t.(*testing.T)
@@ -107,8 +108,8 @@ var resumable = map[string]struct {
 	"not null":     {"ALTER TABLE T ALTER COLUMN V INT64 NOT NULL", 7, checkpointLag},
 }
 
-// checkpointLag is by how much each reading of the clock advances the clock. A validation stores a checkpoint at most
-// once a second. With this lag, each of its chunks takes at least a second, so each chunk stores a checkpoint.
+// checkpointLag is the time by which the test's clock advances each time it is read. A validation stores a checkpoint
+// at most once a second. With this lag, each of its chunks takes at least a second, so each chunk stores a checkpoint.
 const checkpointLag = time.Second
 
 // TestInterruptedChange interrupts an operation's schema change by a crash or by the end of the server. The next

@@ -10,8 +10,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestDropMakesRoom checks that the disk space of a dropped database is freed, and that of a dropped table once the
-// schema versions with the table are collected. No later write must be needed for this.
+// TestDropMakesRoom checks that a drop frees disk space, even if nothing is written afterwards. The space of a dropped
+// database must be freed after the drop. The space of a dropped table must be freed after the schema versions with the
+// table are collected.
 func TestDropMakesRoom(t *testing.T) {
 	const ddl = "CREATE TABLE T (K INT64, V BYTES(MAX)) PRIMARY KEY (K)"
 	a := newAged(t, ddl)

@@ -271,9 +271,9 @@ func (a *aged) count(sql string) string {
 	return strings.TrimSpace(out)
 }
 
-// TestRowDeletionTooLarge makes a row expire that has too many children for one transaction. The row must stay and be
-// counted as undeletable, while its neighbours are deleted. Once its children have expired and are deleted, the row
-// must be deleted, too.
+// TestRowDeletionTooLarge checks what happens to an expired row with so many children that one transaction cannot
+// delete them all. The row must stay and be counted as undeletable, while its neighbours are deleted. Once its children
+// have expired and are deleted, the row must be deleted, too.
 func TestRowDeletionTooLarge(t *testing.T) {
 	a := newAged(t,
 		"CREATE TABLE Parents (Id INT64, Ts TIMESTAMP) PRIMARY KEY (Id), ROW DELETION POLICY (OLDER_THAN(Ts, INTERVAL 1 DAY))",

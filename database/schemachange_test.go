@@ -21,8 +21,9 @@ import (
 // besideChanges is the number of schema changes that run while random transactions run.
 const besideChanges = 60
 
-// changesBeside are the schema changes of TestTransactionsBesideSchemaChanges, and statementsBeside the statements of
-// the transactions that run at the same time. $T is a table, $C a column, $N a number.
+// changesBeside are the schema changes of TestTransactionsBesideSchemaChanges, and statementsBeside are the statements
+// of the transactions that run at the same time. In both, $T stands for the name of a table, $C for that of a column,
+// and $N and $M for numbers.
 var (
 	changesBeside = []string{
 		"CREATE INDEX $TBy$C ON $T($C)", "DROP INDEX $TBy$C", "CREATE UNIQUE INDEX $TOnce$C ON $T($C, K)", "DROP INDEX $TOnce$C",

@@ -84,8 +84,8 @@ type schemaWorld struct {
 	pending  *schemaStep // the schema change that is running; nil if none
 	violated bool        // since pending began, some row has broken its conditions at some time
 	after    *vfs.MemFS  // the files that a crash in the middle of pending has left; nil if there was none
-	// deleted says that the operation of the change in pending was deleted before the crash. cancelling says that this
-	// operation was cancelled.
+	// deleted says that the operation which runs the schema change in pending was deleted before the crash. cancelling
+	// says that this operation was cancelled.
 	deleted, cancelling bool
 	open                []openWrite
 	past                []pastRead
@@ -107,8 +107,8 @@ type pastRead struct {
 	want []string
 }
 
-// betweenStore is a store that calls the function between before each commit that is not synced. Such commits are the
-// batches of an index build.
+// betweenStore is a store that calls the function in its field between before each commit that is not synced. Such
+// commits are the batches of an index build.
 type betweenStore struct {
 	kv.Store
 	between func()
@@ -169,7 +169,7 @@ func (w *schemaWorld) start(files *vfs.MemFS) {
 	w.t.Cleanup(func() { b.shut(disk) })
 }
 
-// reopen ends the process and opens the store on files, which it has left.
+// reopen ends the process and starts a new one, which opens the store on the files that the old process has left.
 func (w *schemaWorld) reopen(files *vfs.MemFS) {
 	w.t.Helper()
 	for _, o := range w.open {

@@ -12,7 +12,7 @@ import (
 // modelStamp is the value of all TIMESTAMP columns. It is so late that no row expires.
 const modelStamp = "2999-01-01T00:00:00Z"
 
-// synonym gives a table a synonym, or removes it.
+// synonym returns a step that gives a table a synonym, or removes the synonym that the table has.
 func (m *schemaModel) synonym(rng *rand.Rand, t *tableModel) *schemaStep {
 	if t.synonym != "" {
 		old := t.synonym
@@ -25,7 +25,8 @@ func (m *schemaModel) synonym(rng *rand.Rand, t *tableModel) *schemaStep {
 	return t.step(fmt.Sprintf("ALTER TABLE %s ADD SYNONYM %s", t.name, name), func(t *tableModel) { t.synonym = name }, nil)
 }
 
-// createView creates a view of some columns of a table, or replaces one by a view of other columns.
+// createView returns a step that creates a view of some columns of a table, or replaces an existing view by a view of
+// other columns.
 func (m *schemaModel) createView(rng *rand.Rand, t *tableModel) *schemaStep {
 	columns := slices.DeleteFunc(t.columnNames(), func(c string) bool { return c == "S" })
 	rng.Shuffle(len(columns), func(i, k int) { columns[i], columns[k] = columns[k], columns[i] })
@@ -65,8 +66,8 @@ func (t *tableModel) kindOfS() string {
 	return map[bool]string{true: "BYTES", false: "STRING"}[t.bytes]
 }
 
-// otherKind changes column S from STRING to BYTES or back. The change to STRING must fail if a value is not valid
-// UTF-8.
+// otherKind returns a step that changes column S from STRING to BYTES or back. The change from BYTES to STRING must
+// fail if a value is not valid UTF-8.
 func (m *schemaModel) otherKind(_ *rand.Rand, t *tableModel) *schemaStep {
 	if t.depends("S") {
 		return nil
@@ -93,7 +94,8 @@ func (m *schemaModel) referred(t *tableModel) bool {
 	})
 }
 
-// addPolicy adds or replaces the ROW DELETION POLICY of a table.
+// addPolicy returns a step that adds or replaces the ROW DELETION POLICY of a table. It returns nil if the table has no
+// column for a policy, or if another table refers to it or is interleaved in it.
 func (m *schemaModel) addPolicy(rng *rand.Rand, t *tableModel) *schemaStep {
 	if m.referred(t) {
 		return nil

@@ -10,7 +10,8 @@ import (
 )
 
 // schemaModel is the schema and the rows of TestSchemaModel. All tables always have columns K, X, Y and S; other
-// columns are added and dropped. A schemaStep changes the model in place; the method with makes a changed copy.
+// columns are added and dropped. A schemaStep changes the model in place. The method schemaModel.with returns a changed
+// copy.
 type schemaModel struct {
 	tables []*tableModel
 	number int                 // number of names that newName has made

@@ -111,7 +111,7 @@ func (m *schemaModel) dropIndex(rng *rand.Rand, t *tableModel) *schemaStep {
 	}, nil)
 }
 
-// alterIndex adds a stored column to an index, or drops the stored column that it has.
+// alterIndex returns a step that adds a stored column to an index, or drops the stored column that the index has.
 func (m *schemaModel) alterIndex(rng *rand.Rand, t *tableModel) *schemaStep {
 	if len(t.indexes) == 0 {
 		return nil
@@ -277,7 +277,8 @@ func (m *schemaModel) onDelete(_ *rand.Rand, t *tableModel) *schemaStep {
 	return t.step(fmt.Sprintf("ALTER TABLE %s SET ON DELETE %s", t.name, words), func(t *tableModel) { t.cascade = !t.cascade }, nil)
 }
 
-// rename renames a table. In the model, the foreign keys and children of the table then refer to the new name.
+// rename returns a step that renames a table. In the model, the foreign keys and children of the table then refer to
+// the new name.
 func (m *schemaModel) rename(rng *rand.Rand, t *tableModel) *schemaStep {
 	if len(t.views) > 0 {
 		return nil
@@ -307,7 +308,8 @@ func (m *schemaModel) rename(rng *rand.Rand, t *tableModel) *schemaStep {
 	}}
 }
 
-// dropTable drops a table to which no object refers. It never drops the first table, which has the most rows.
+// dropTable returns a step that drops a table. It returns nil if other objects refer to the table, and also for the
+// first table, which has the most rows.
 func (m *schemaModel) dropTable(_ *rand.Rand, t *tableModel) *schemaStep {
 	if t == m.tables[0] || len(t.indexes) > 0 || len(t.views) > 0 || m.referred(t) {
 		return nil

@@ -30,7 +30,8 @@ func (r *Registry) splitOnce(context.Context) {
 	}
 }
 
-// chunksOf estimates the number of chunks of a job over a layout, at least one. l is nil for a job that reads no table.
+// chunksOf estimates into how many chunks a job divides the table or index with the layout l. The result is at least 1.
+// l is nil for a job that reads no table.
 func (d *Database) chunksOf(l *table.Layout) int64 {
 	if l == nil {
 		return 1

@@ -27,7 +27,7 @@ type past struct {
 	marks map[string]mvcc.Timestamp
 }
 
-// TestStaleReads runs the scripts in testdata/stale. It knows the commands of TestRowDeletion and:
+// TestStaleReads runs the scripts in testdata/stale. The scripts use the commands of TestRowDeletion and these:
 //
 //	create                     makes the database, from statements, one a line
 //	ddl [mark=NAME,...]        runs statements, one a line, as one batch; marks name the times at which they took effect

@@ -49,8 +49,8 @@ func (d *Database) closeStatistics() {
 	}
 }
 
-// sources returns the functions that give the collector statistics which other parts of the database keep. The
-// collector calls them when it closes an interval, or when a query reads the tables of these statistics.
+// sources returns functions from which the collector gets statistics that other parts of the database keep. The
+// collector calls the functions when it closes an interval, and when a query reads the tables of these statistics.
 func (d *Database) sources() stats.Sources {
 	return stats.Sources{
 		Sizes:            d.tableSizes,

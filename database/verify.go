@@ -27,8 +27,9 @@ type Verification struct {
 }
 
 // Verify reads everything in a store to which nobody writes. It checks the rows of each database against its indexes,
-// its constraints and the schema of the last complete schema change. It writes nothing. It reports errors in the data
-// by calls of the functions in to. It returns an error only if it cannot continue to read.
+// its constraints and the schema of the last complete schema change. It writes nothing. It calls to.Begin before it
+// reads each table and index, and to.Found for each error in the data. It returns an error only if it cannot continue
+// to read.
 func Verify(ctx context.Context, store kv.Store, cfg Config, to Verification) error {
 	r := &Registry{store: store, versions: mvcc.New(store), cfg: cfg, account: cpu.NoAccount(), instances: map[string]*Instance{}}
 	return meta.Each(store, meta.Database, func(_ string, data []byte) error {

@@ -136,7 +136,8 @@ func ints(rows ...[]int64) (list [][]value.Value) {
 	return list
 }
 
-// write commits the writes of f. f may bypass the checks of package table.
+// write calls f with the writer of a transaction, and commits the transaction. f may bypass the checks of package
+// table.
 func (b *bed) write(f func(w table.Writer) error) {
 	b.t.Helper()
 	tx := b.db.Transactions().Begin(txn.Options{})

@@ -50,8 +50,8 @@ func heapPeak(f func()) int64 {
 	return peak - before
 }
 
-// TestCommitMemory checks that a commit takes at most six times as much memory as its data. It uses BYTES, the worst
-// case, because their messages are larger than their data.
+// TestCommitMemory checks that a commit takes at most six times as much memory as its data. The rows have a BYTES
+// column. BYTES are the worst case: a message encodes them in base64, so it is larger than the data.
 func TestCommitMemory(t *testing.T) {
 	const db = "projects/p/instances/i/databases/d"
 	srv, err := crowfoot.Start(t.Context(), crowfoot.Options{Data: t.TempDir(), Databases: []string{db},

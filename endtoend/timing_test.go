@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// TestClientMetrics checks that the official client finds what its metrics need in the header server-timing, for which
-// it asks.
+// TestClientMetrics checks that the server sends the header server-timing, for which the official client asks, and that
+// the client finds the latencies for its metrics in this header.
 func TestClientMetrics(t *testing.T) {
 	t.Setenv("SPANNER_DISABLE_AFE_SERVER_TIMING", "false")
 	spanner.EnableOpenTelemetryMetrics()

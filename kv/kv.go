@@ -1,9 +1,9 @@
 // Package kv is the interface to the storage engine: an ordered map from bytes to bytes with atomic durable batches and
 // consistent snapshots. Package kv/pebble implements it on a local directory; kv/tikv will be a distributed engine.
 //
-// Keys order by bytes.Compare. Engines may use the form that package mvcc gives to keys, where the last byte tells the
-// length of the version suffix. They use it to build bloom filters on the bytes before the suffix, and to find out how
-// old versions are. The order of keys must not depend on this form.
+// Keys are in the order of bytes.Compare. Engines may use the form that package mvcc gives to keys, where the last byte
+// tells the length of the version suffix. They use it to build bloom filters on the bytes before the suffix, and to
+// find out how old versions are. The order of keys must not depend on this form.
 //
 // Imports of this module: nothing.
 package kv
@@ -21,8 +21,8 @@ type Reader interface {
 // the next move.
 type Iterator interface {
 	SeekGE(key []byte) bool
-	// SeekPrefixGE moves like SeekGE, for a reader that only wants keys with the same logical key as key. It may use
-	// bloom filters, so it may miss keys with other logical keys.
+	// SeekPrefixGE moves like SeekGE, for a reader that only wants keys whose logical key, without the version suffix,
+	// is that of the parameter key. It may use bloom filters, so it may miss keys with other logical keys.
 	SeekPrefixGE(key []byte) bool
 	SeekLT(key []byte) bool
 	First() bool

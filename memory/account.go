@@ -49,9 +49,9 @@ func (a *Account) Used() int64 {
 }
 
 // Grow charges n bytes. If the budget does not have them, Grow waits for them until MaxWait has passed or ctx ends. If
-// Grow fails, with ctx's error or with RESOURCE_EXHAUSTED, it has charged nothing. others are further accounts of the
-// same request, which keep their memory during the wait. If the n bytes, this account and others together exceed what
-// the budget can give to one request, Grow fails at once.
+// Grow fails, with ctx's error or with RESOURCE_EXHAUSTED, it has charged nothing. The parameter others holds further
+// accounts of the same request, which keep their memory during the wait. If the n bytes, the bytes of this account and
+// those of the further accounts together exceed what the budget can give to one request, Grow fails at once.
 func (a *Account) Grow(ctx context.Context, n int64, others ...*Account) error {
 	step, small := a.step(n)
 	if step == 0 {

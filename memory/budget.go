@@ -72,7 +72,7 @@ type waiter struct {
 // NoLimit is the limit of a budget that refuses nothing.
 const NoLimit = 1 << 62
 
-// NewBudget makes a budget of limit bytes.
+// NewBudget makes a budget. The parameter limit is the number of bytes that all its accounts may take together.
 func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 
 // StatementBytes returns how many bytes of the budget one statement may take at most.

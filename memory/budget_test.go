@@ -12,8 +12,8 @@ const mib = 1 << 20
 
 func reservedBytes(b *Budget) int64 { return b.Usage().Reserved }
 
-// TestFreeBytes: an account below FreeBytes takes nothing from the budget, so that small requests do not contend for
-// its counter.
+// TestFreeBytes checks that an account below FreeBytes takes nothing from the budget. So small requests do not contend
+// for the budget's counter.
 func TestFreeBytes(t *testing.T) {
 	b := NewBudget(mib)
 	a := b.Open(Request)
@@ -138,9 +138,9 @@ func TestNeverFits(t *testing.T) {
 	}
 }
 
-// TestNeverFitsBesideOthers: a request that has several accounts asks for more memory. If all of its accounts together
-// would exceed the budget, it is refused at once. If the budget lacks the memory only because of other requests, it
-// waits for them to give memory back.
+// TestNeverFitsBesideOthers checks when Grow refuses more memory to a request that already has several accounts. If all
+// accounts of the request together would exceed the budget, Grow refuses at once. If the budget lacks the memory only
+// because of other requests, Grow waits for them to give memory back.
 func TestNeverFitsBesideOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)
@@ -189,7 +189,8 @@ func TestSmall(t *testing.T) {
 	})
 }
 
-// TestStatements: however many statements there are, they leave memory for a commit, which cannot spill.
+// TestStatements checks that statements, however many there are, leave memory in the budget for a commit. A commit
+// needs this memory, because it cannot spill data to disk.
 func TestStatements(t *testing.T) {
 	b := NewBudget(96 * mib)
 	var all []*Account

@@ -6,9 +6,9 @@
 // The package also finds out how much memory the machine or container has (machine_linux.go), and divides the memory of
 // the process among its uses (parts.go).
 //
-// It promises that an account below FreeBytes uses no data that requests share, that small accounts get memory when
-// large ones have taken all that they may take, and that no request waits longer than MaxWait. How much memory a kind
-// of work needs is known to the package that does the work, which charges it.
+// It promises that requests contend for no shared data while their accounts hold at most FreeBytes, that small accounts
+// get memory when large ones have taken all that they may take, and that no request waits longer than MaxWait. How much
+// memory a kind of work needs is known to the package that does the work, which charges it.
 //
 // Imports of this module: nothing.
 package memory

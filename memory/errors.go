@@ -7,8 +7,8 @@ import (
 
 // The errors of this package say why a request got no memory. Package usererror has the texts that users see.
 
-// TooMuchError says that a request needs Need bytes in all so far, but even if it ran alone it could have only Limit
-// bytes.
+// TooMuchError says that a request asked for memory that it can never have. With this memory it would hold Need bytes
+// in all, but even if it ran alone it could have only Limit bytes.
 type TooMuchError struct{ Need, Limit int64 }
 
 func (e *TooMuchError) Error() string {

@@ -28,9 +28,10 @@ const (
 	// analyzerBytes. That is enough for some thousand statements for each GiB of the process.
 	keptShare = 16
 
-	// Requests get 1/requestShare of Go's heap after analyzerBytes and the share of prepared statements and sessions
-	// are subtracted. The other half is for garbage, connections and schemas. Go collects garbage more often as the
-	// heap comes near its limit; with half of the heap free, this takes little CPU time.
+	// Requests get 1/requestShare, that is half, of what remains of Go's heap after analyzerBytes and the share of
+	// prepared statements and sessions are subtracted. The other half is for garbage, connections and schemas. Go
+	// collects garbage more often as the heap comes near its limit; with half of the heap free, this takes little CPU
+	// time.
 	requestShare = 2
 )
 

@@ -185,7 +185,8 @@ func (v *Versions) horizonKey() []byte {
 	return append(binary.BigEndian.AppendUint32(key, uint32(v.space)), 0)
 }
 
-// dropped is the horizon of a space that was dropped; it is above every timestamp of a read.
+// dropped is the horizon of a space that was dropped. It is above the timestamps of all reads except Latest, which it
+// equals. Versions.readable compares the horizon with dropped, so that reads at Latest fail, too.
 const dropped = Timestamp(math.MaxInt64)
 
 // Drop adds to b the deletion of a space with all its versions, and removes the space's Versions from the Store.

@@ -3,8 +3,9 @@ package mvcc
 import "github.com/crowfoot-db/crowfoot/kv"
 
 // GetEach reads each key as Get does and calls found(i, val, ok) for keys[i]. val is valid until found returns. GetEach
-// ends early when found returns false. Keys in descending order cost the least: before a seek to a higher key, the
-// iterator first tries the few keys after its position, and GetEach seldom seeks one of these.
+// ends early when found returns false. Keys in descending order cost the least. If a key is higher than the one before,
+// the iterator first steps over a few keys and looks for the key there. It seldom finds the key there, and must then
+// seek it after all.
 //
 // The parameter since is a hint that most keys have a version at or above that timestamp; 0 means that the caller does
 // not know. GetEach first looks for a key among the versions at or above since. This is fast if they were written

@@ -17,9 +17,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/randomtest"
 )
 
-// TestModel writes random versions of few keys, collects and erases some of them, and restarts the store now and then,
-// so that many files are written and compacted. It compares reads at random timestamps, of single keys and of many,
-// with a plain list of versions. A failed run can be repeated with its seed.
+// TestModel checks that reads at random timestamps, of single keys and of many, return what a plain list of versions
+// has. It writes random versions of few keys, collects and erases some of them, and restarts the store now and then, so
+// that many files are written and compacted. A failed run can be repeated with its seed.
 func TestModel(t *testing.T) {
 	randomtest.Run(t, 60, 10, 200, func(seed uint64) (step, end func()) {
 		m := &model{t: t, rng: rand.New(rand.NewPCG(seed, 3)), fs: vfs.NewMem(), keys: map[string][]version{}}
@@ -334,8 +334,9 @@ func (m *model) collect() {
 	m.horizon = max(m.horizon, to)
 }
 
-// TestCollectInSteps collects more versions than fit into one step: first versions of many keys, then of one key. It
-// also stops a collection in the middle and continues it.
+// TestCollectInSteps checks that Collect deletes all old versions even if there are more of them than one step
+// examines: versions of many keys, and many versions of one key. It also checks that a call whose context has ended
+// returns an error, and that the next call deletes the versions.
 func TestCollectInSteps(t *testing.T) {
 	store, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {

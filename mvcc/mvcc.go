@@ -92,19 +92,21 @@ func (s *Store) In(space Space) *Versions {
 // Space returns the space of the versions.
 func (v *Versions) Space() Space { return v.space }
 
-// KV returns the kv.Store that holds the versions, for records about the space.
+// KV returns the kv.Store that holds the versions. Callers keep their own records about the space in it, too.
 func (v *Versions) KV() kv.Store { return v.store.kv }
 
-// After appends to dst the bound that lies after key and all its versions. key ends in a sentinel byte, and After
-// increases that byte by one. The bound key+"\x00" would be too low, because the versions of key sort after it.
+// After appends to dst a bound that sorts after key and after all stored versions of key. key ends in a sentinel byte,
+// and After increases that byte by one. The bound key+"\x00" would be too low, because the versions of key sort after
+// it.
 func After(dst, key []byte) []byte {
 	dst = append(dst, key...)
 	dst[len(dst)-1]++
 	return dst
 }
 
-// bound appends the stored form of a logical bound. It adds a final 00 if the bound has none, so that the store never
-// takes the bound for a version. This does not change the range, since all logical keys end in 00.
+// bound appends to dst the stored form of bound, which is the start or the end of a range of logical keys. The stored
+// form begins with the space. If bound does not end in 00, the stored form gets a final 00, so that the store never
+// takes it for a version. This does not change the range, since all logical keys end in 00.
 func (v *Versions) bound(dst, bound []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(v.space))
 	dst = append(dst, bound...)
@@ -164,8 +166,8 @@ func (v *Versions) Ends(start, end []byte) (first, last []byte, err error) {
 }
 
 // From returns the first key in [place, end) that has a stored version; nil if there is none. place may be a key or any
-// other bytes. But it must not be a stored key followed by more bytes: versions of that key can sort after such bytes,
-// and From would return that key, although it lies before place.
+// other bytes. But place must not consist of a stored key and further bytes: versions of that stored key can sort after
+// place, and From would then return the stored key, although it lies before place.
 func (v *Versions) From(place, end []byte) (key []byte, err error) {
 	it, err := v.store.kv.NewIter(v.bound(nil, place), v.end(nil, end))
 	if err != nil {

@@ -17,8 +17,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// TestScripts runs testdata. In scripts, keys are written without their sentinel byte. A bound is a key, or bytes
-// followed by % that are used unchanged, or a key followed by > for the bound just after that key. Commands:
+// TestScripts runs the scripts in testdata and checks that each command prints what its script says. In scripts, keys
+// are written without their sentinel byte. A bound is a key, or bytes followed by % that are used unchanged, or a key
+// followed by > for the bound just after that key. Commands:
 //
 //	write ts=T           lines "KEY=VALUE" or "KEY" (a delete), in one batch
 //	get at=T KEY...      value and version of each

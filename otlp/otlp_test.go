@@ -103,7 +103,7 @@ func value(list []*common.KeyValue, key string) string {
 	return ""
 }
 
-// counted returns a registry of metrics that have some counts.
+// counted returns a registry with one counter and one histogram, which have already counted some requests.
 func counted() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "crowfoot_requests_total"}, []string{"method", "code"})

@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Each of these structs holds all the messages that make up one value. So one allocation can make an array of many
-// values.
+// A value consists of several messages. Each of these structs has room for all messages of one value. So the builder
+// can make many values with one allocation, as an array of such structs.
 type (
 	nullValue struct {
 		value structpb.Value
@@ -39,9 +39,10 @@ type builder struct {
 	values []encoded
 	made   int // the number of values made
 
-	// The slices nulls to elements hold the messages of the current segment. used and inLists count how many of these
-	// messages the builder has made. The builder uses counters because updating a counter is cheaper than cutting a
-	// slice: each write of a slice costs a write barrier of the garbage collector.
+	// The slices nulls, bools, numbers, strings, lists and elements hold the messages of the current segment (see
+	// segment). used and inLists count how many of these messages the builder has made. The builder uses counters and
+	// does not shorten the slices, because each write of a slice to the builder costs a write barrier of the garbage
+	// collector.
 	nulls    []nullValue
 	bools    []boolValue
 	numbers  []numberValue
@@ -55,9 +56,9 @@ type builder struct {
 	blockAt int
 }
 
-// segment is the least number of values that are allocated together. build takes whole values of the message, each with
-// the elements of its lists, until it has this many. No message points into another segment. So if a message is kept,
-// only its own segment stays in memory.
+// segment is the least number of values that are allocated together. build takes values of the repeated field, each
+// with all elements of its lists, until it has at least segment values. No message points into the memory of another
+// segment. So if a caller keeps a message, only the message's own segment stays in memory.
 const segment = 32
 
 // build makes the values that the outline describes. data is the encoded message.
@@ -80,7 +81,7 @@ func (o *outline) build(data []byte) []*structpb.Value {
 	return made
 }
 
-// allocate allocates the messages of a segment.
+// allocate allocates memory for the messages of the given values, which form one segment.
 func (b *builder) allocate(values []encoded) {
 	var count [list + 1]int
 	elements := 0
@@ -147,8 +148,8 @@ func (b *builder) list(n int) []*structpb.Value {
 }
 
 const (
-	// textBlock is the largest size in bytes of a block of text. Short strings are slices of a block. A block is a copy
-	// of a part of the message, so it also holds the bytes between the strings.
+	// textBlock is the largest size of a block in bytes. A block is a copy of a part of the encoded message. Short
+	// strings are slices of a block, so a block also holds the bytes that lie between the strings in the message.
 	textBlock = 2 << 10
 	// maxShared is the largest length in bytes of a string that is a slice of a block. Longer strings get memory of
 	// their own.

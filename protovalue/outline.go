@@ -47,8 +47,8 @@ const (
 // not nested deeper.
 const maxDepth = 64
 
-// read reads the values in the field with the given number, and returns the other fields. It returns false if package
-// proto must decode the message (see Decode).
+// read reads the values in one field of the encoded message data: the field with the given number. rest is the encoding
+// of the message's other fields. ok is false if package proto must decode the message (see Decode).
 func (o *outline) read(data []byte, field protowire.Number) (rest []byte, ok bool) {
 	valuesTag := byte(field)<<3 | byte(protowire.BytesType)
 	for at := 0; at < len(data); {
@@ -71,7 +71,8 @@ func (o *outline) read(data []byte, field protowire.Number) (rest []byte, ok boo
 	return rest, true
 }
 
-// value reads the Value in data[at:end], which must be one field.
+// value reads the encoded google.protobuf.Value in data[at:end]. It returns false unless the Value consists of exactly
+// one valid field. depth is the number of lists that contain the Value.
 func (o *outline) value(data []byte, at, end, depth int) bool {
 	if end-at < 2 {
 		return false
@@ -121,8 +122,9 @@ func (o *outline) list(data []byte, at, end, depth int) bool {
 	return true
 }
 
-// length reads a length at data[at]. It returns where the contents with that length begin and end. ok is false if the
-// length is malformed, or if the contents reach beyond data[:end].
+// length reads the length of a field's contents, which is encoded at data[at] before the contents. begin and behind are
+// the start and the end of the contents. ok is false if the length is malformed, or if the contents reach beyond
+// data[:end].
 func length(data []byte, at, end int) (begin, behind int, ok bool) {
 	if at < end && data[at] < 0x80 {
 		begin, behind = at+1, at+1+int(data[at])

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// lists returns a value of n lists, each of which is the only element of the list around it.
+// lists returns a NULL inside n lists that are nested in each other. Each list has one element.
 func lists(n int) *structpb.Value {
 	v := structpb.NewNullValue()
 	for range n {
@@ -19,8 +19,8 @@ func lists(n int) *structpb.Value {
 	return v
 }
 
-// message encodes values as the elements of the field with the given number, with one other field before and one after
-// them. rest is the encoding of the other fields.
+// message returns an encoded message that has values as the elements of the field with the given number. The message
+// has one other field before these elements and one after them. rest is the encoding of the two other fields.
 func message(t *testing.T, field protowire.Number, values ...*structpb.Value) (data, rest []byte) {
 	t.Helper()
 	front := protowire.AppendString(protowire.AppendTag(nil, 15, protowire.BytesType), "front")
@@ -36,8 +36,8 @@ func message(t *testing.T, field protowire.Number, values ...*structpb.Value) (d
 	return append(data, behind...), append(front, behind...)
 }
 
-// TestDecode decodes messages whose values are in fields with different numbers. (Tests in package resultset compare
-// Decode with package proto for random and for malformed messages.)
+// TestDecode checks that Decode returns the values and the other fields of a message, whichever number the field with
+// the values has. (Tests in package resultset compare Decode with package proto for random and for malformed messages.)
 func TestDecode(t *testing.T) {
 	want := []*structpb.Value{
 		structpb.NewNullValue(), structpb.NewBoolValue(true), structpb.NewNumberValue(1.5), structpb.NewStringValue("é"),

@@ -59,7 +59,7 @@ func customers(n int) *spannerpb.PartialResultSet {
 	return m
 }
 
-// records returns a result with n rows of a change stream, each of which is a data_change_record
+// records returns n rows as a query of a change stream returns them. Each row is a data_change_record
 // (https://cloud.google.com/spanner/docs/change-streams/details#data-change-records).
 func records(n int) *spannerpb.PartialResultSet {
 	column := func(name, kind string, key bool) any {

@@ -36,7 +36,7 @@ func ClientOption() option.ClientOption {
 // is not ready for use.
 type Codec struct{ messages encoding.CodecV2 }
 
-// NewCodec makes a codec for connections that are made without the official client.
+// NewCodec makes a codec for gRPC connections of programs that do not use the official client.
 func NewCodec() *Codec { return &Codec{encoding.GetCodecV2(proto.Name)} }
 
 // Name returns "", so that requests have the content type application/grpc, like those of the official clients. The

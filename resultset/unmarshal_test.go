@@ -17,8 +17,9 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// compare decodes bytes with Unmarshal and with package proto. The results must be equal in every respect, including
-// details that proto.Equal ignores: whether a slice is nil or empty, and in which message unknown fields are.
+// compare checks that Unmarshal decodes data to the same message as package proto, or returns the same error. The
+// messages must be equal in every respect, including details that proto.Equal ignores: whether a slice is nil or empty,
+// and which message holds which unknown fields.
 func compare(t *testing.T, data []byte) {
 	t.Helper()
 	kept := bytes.Clone(data)
@@ -47,7 +48,7 @@ func compare(t *testing.T, data []byte) {
 	}
 }
 
-// dirty returns a message with old contents, which decoding into the message must remove.
+// dirty returns a message whose fields are already set. Decoding another message into it must remove the old values.
 func dirty() *spannerpb.PartialResultSet {
 	return &spannerpb.PartialResultSet{Last: true, ResumeToken: []byte("old"), Values: []*structpb.Value{structpb.NewBoolValue(true)}}
 }
@@ -127,8 +128,8 @@ func randomMessage(r *rand.Rand) *spannerpb.PartialResultSet {
 	return m
 }
 
-// TestRandomMessages compares Unmarshal with package proto for random messages, and for such messages after bytes were
-// changed or cut off.
+// TestRandomMessages checks that Unmarshal gives the same results as package proto for random messages, and for random
+// messages in which bytes were changed or from which bytes were cut off.
 func TestRandomMessages(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
@@ -220,7 +221,8 @@ func TestUnusual(t *testing.T) {
 	}
 }
 
-// TestHugeValues compares Unmarshal with package proto for a value of 5 MB, and for a list with many elements.
+// TestHugeValues checks that Unmarshal gives the same results as package proto for a value of 5 MB, and for a list with
+// many elements.
 func TestHugeValues(t *testing.T) {
 	long := structpb.NewStringValue(strings.Repeat("long ", 1<<20))
 	compare(t, encode(t, &spannerpb.PartialResultSet{Values: []*structpb.Value{structpb.NewStringValue("a"), long, structpb.NewStringValue("b")}}))

@@ -23,7 +23,8 @@ type Need struct {
 	Columns []ColumnID
 	// AnyColumn says that the privilege on at least one column of the table is enough.
 	AnyColumn bool
-	// Member, if set, is a system role of which the role must be a member. No privilege is needed then.
+	// Member, if set, is the name of a system role. The role that runs the statement must be a member of this system
+	// role, and needs no privilege.
 	Member string
 }
 

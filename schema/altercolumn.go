@@ -144,8 +144,9 @@ func (d *draft) redefineGenerated(t *Table, c, old *Column, s *ast.GeneratedColu
 	return nil
 }
 
-// holds reports whether values of a generated column, or values computed from them, are stored in rows, keys or index
-// entries. It is also true if rows were checked against such values by a CHECK constraint.
+// holds reports whether rows, keys or index entries store values of a generated column, or values computed from them.
+// It also returns true if a CHECK constraint reads the column, because the existing rows were checked with these
+// values.
 func (t *Table) holds(c *Column) bool {
 	return c.Stored || c.KeyOrdinal >= 0 || slices.ContainsFunc(t.Indexes, func(i *Index) bool { return i.has(c) }) ||
 		slices.ContainsFunc(t.Checks, func(ck *Check) bool { return slices.Contains(ck.Expr.Uses, c) }) ||
@@ -241,8 +242,8 @@ func (d *draft) checkTypeReaders(t *Table, c *Column) error {
 // maxUTF8 is the largest number of bytes in one character.
 const maxUTF8 = 4
 
-// validateRedefinition adds the validations that existing values must pass before the column can change from old to
-// c.
+// validateRedefinition adds to the draft's Change the conditions that existing values must meet before the column can
+// change from old to c.
 func (d *draft) validateRedefinition(t *Table, c, old *Column) {
 	if c.Generated != nil && !c.Stored {
 		return

@@ -146,7 +146,7 @@ func (i *Index) has(c *Column) bool {
 	return i.keys(c) || slices.Contains(i.Storing, c) || slices.Contains(i.NotNullColumns, c)
 }
 
-// keys reports whether the column is in the index's key as declared.
+// keys reports whether the column is in i.Key, the part of the stored key that the definition of the index lists.
 func (i *Index) keys(c *Column) bool {
 	return slices.ContainsFunc(i.Key, func(p KeyPart) bool { return p.Column == c })
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Apply runs one DDL statement. It returns the catalog after the statement, and the Change that existing data needs.
-// It does not change the receiver. protoDescriptors, if given, is the serialized FileDescriptorSet from which CREATE
-// and ALTER PROTO BUNDLE take types. Errors are *usererror.Error.
+// Apply runs one DDL statement on the catalog c. It returns a new catalog, and a Change that says what must be done to
+// existing data. It does not change c. protoDescriptors, if given, is the serialized FileDescriptorSet from which
+// CREATE and ALTER PROTO BUNDLE take types. Errors are *usererror.Error.
 func (c *Catalog) Apply(stmt string, compiler Compiler, protoDescriptors ...[]byte) (*Catalog, *Change, error) {
 	src, err := syntax.Parse(stmt)
 	if err != nil {
@@ -155,8 +155,8 @@ func (d *draft) checkSize() error {
 	return nil
 }
 
-// measure recomputes the sizes of the draft's changed tables, and the size of the draft: all tables and objects
-// together.
+// measure recomputes lengths of DDL text: the size of each table that the draft has changed, and d.size, which is the
+// length for all tables and objects together.
 func (d *draft) measure() {
 	immutable.Differences(d.old.tables, d.tables, func(_ TableID, before, after *Table) {
 		if before != nil {

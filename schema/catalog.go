@@ -51,7 +51,8 @@ type Catalog struct {
 	size int // the length in bytes of the DDL text of the tables and the objects
 }
 
-// named says what has a name: a table, its synonym, an index or a constraint of a table, a change stream, or an object.
+// named is what a name in Catalog.names stands for: a table, its synonym, one of its indexes or constraints, a change
+// stream, or an object.
 type named struct {
 	table TableID // the ID of the table, or of the change stream or object
 	kind  nameKind
@@ -68,9 +69,9 @@ const (
 	nameOfSynonym // of a table
 )
 
-// reference is a pair of tables. Its upper 32 bits are the ID of a table. The lower 32 bits are the ID of a table
-// that refers to the first one, as its child or by a foreign key. References are in the catalog and not in the table,
-// so that a new child does not change its parent.
+// reference says that a table refers to another one, as its child or by a foreign key. The upper 32 bits are the ID of
+// the table to which the other one refers. The lower 32 bits are the ID of the table that refers to it. The catalog
+// holds the references, and not the tables, so that a new child does not change its parent.
 type reference uint64
 
 func referenceOf(referenced, referrer *Table) reference {
@@ -236,8 +237,8 @@ type Compiler interface {
 	// CompileView analyzes the query of a view over the tables and objects of c. It returns the view's columns, and
 	// the tables and objects that the query names.
 	CompileView(c *Catalog, sql string) ([]ViewColumn, []Use, error)
-	// CompileFunction analyzes the result of f.Text over the tables and objects of c. It returns the function's
-	// signature, and the tables and objects that the text names.
+	// CompileFunction analyzes f.Text(), which is a CREATE FUNCTION statement, over the tables and objects of c. It
+	// returns the function's signature, and the tables and objects that the statement names.
 	CompileFunction(c *Catalog, f *Function) (Signature, []Use, error)
 	CompileExpr(c *Catalog, t *Table, sql string, want *value.Type) (*Expr, error)
 	// Now returns the time at which the statement runs.

@@ -30,7 +30,8 @@ type Change struct {
 	// Validations lists conditions that every existing row must meet. If a row does not, the statement fails and the
 	// old catalog stays.
 	Validations []Validation
-	// DroppedTables and DroppedIndexes belong to the old catalog. The new catalog does not read their keys.
+	// DroppedTables and DroppedIndexes list the tables and indexes of the old catalog whose keys the new catalog does
+	// not read: those that the statement has dropped, and the old versions of indexes that it has rebuilt.
 	DroppedTables  []*Table
 	DroppedIndexes []*Index
 }
@@ -57,8 +58,9 @@ func (ch *Change) Unique() (list []Validation) {
 	return list
 }
 
-// ChecksUnique reports whether writes must check that no other row has the same declared key. A UNIQUE index without
-// a suffix needs no check: its stored keys are its declared keys, so two rows cannot have the same one.
+// ChecksUnique reports whether writes must check that no other row has the same declared key, which is Index.Key. A
+// UNIQUE index whose Suffix is empty needs no check: its stored keys are its declared keys, so two rows cannot have the
+// same one.
 func (i *Index) ChecksUnique() bool { return i.Unique && len(i.Suffix) > 0 }
 
 // Filling returns the catalog that serves requests while new columns and indexes are filled. c is the new catalog that
@@ -113,7 +115,8 @@ func (d *draft) bringBack(old *Index) {
 	d.enterIndex(&n)
 }
 
-// on makes the index belong to t, a copy of its table, and refer to the columns and ancestors of t.
+// on makes the index i belong to t, which is a copy of i's table. Afterwards i refers to the columns and the ancestors
+// of t.
 func (i *Index) on(t *Table) {
 	columns := map[*Column]*Column{}
 	for at, c := range i.Table.Columns {
@@ -129,10 +132,10 @@ func (i *Index) on(t *Table) {
 	i.pointAt(columns)
 }
 
-// Expecting returns the catalog that serves requests while existing rows are checked against ch, for which Redefines is
-// true. c is the old catalog, on which Apply was called. In the result, reads find the columns as they are in c. Writes
-// must obey both the current and the new definitions (Column.Becoming, Check.Becoming). So rows that are written
-// meanwhile are valid whether the change succeeds or not.
+// Expecting returns the catalog that serves requests while existing rows are checked against the new definitions in ch.
+// ch.Redefines must be true. c is the old catalog, on which Apply was called. In the result, reads find the columns as
+// they are in c. Writes must obey both the current and the new definitions (Column.Becoming, Check.Becoming). So rows
+// that are written meanwhile are valid whether the change succeeds or not.
 func (c *Catalog) Expecting(ch *Change) *Catalog {
 	d := c.draft(nil, nil)
 	for _, v := range ch.Validations {
@@ -155,8 +158,8 @@ func (c *Catalog) Expecting(ch *Change) *Catalog {
 // copyOf returns the draft's own copy of a table.
 func (d *draft) copyOf(t *Table) *Table { return d.own(d.TableByID(t.ID)) }
 
-// After returns a copy of c that replaces the catalog newest, after a schema change from c to newest has failed. The
-// copy does not give out IDs that newest has given out already.
+// After returns the catalog that replaces newest after a schema change from c to newest has failed. It is a copy of c
+// that does not give out the IDs that newest has given out already.
 func (c *Catalog) After(newest *Catalog) *Catalog {
 	d := c.draft(nil, nil)
 	d.NextID = max(d.NextID, newest.NextID)
@@ -191,7 +194,8 @@ func (c *Catalog) WithVersion(v Version) *Catalog {
 	return &n
 }
 
-// ColumnBackfill is a new column for which existing rows need a value: its Default, or its stored Generated expression.
+// ColumnBackfill is a new column whose value must be computed and stored in existing rows. The value is that of the
+// column's Default or, if the column is a stored generated one, that of its Generated expression.
 type ColumnBackfill struct {
 	Table  *Table
 	Column *Column
@@ -207,8 +211,8 @@ type Validation struct {
 	Check       *Check      // for ValidateCheck
 	Replaces    *Check      // the earlier definition of Check, or nil if it is new
 	ForeignKey  *ForeignKey // for ValidateForeignKey
-	// Placed and Placement are for ValidatePlacement: in the placement key column Placed, no row may have the value
-	// Placement.
+	// Placed and Placement are set if Kind is ValidatePlacement. The condition is then that no row has the value
+	// Placement in Placed, the placement key column.
 	Placed    *Column
 	Placement string
 	Index     *Index // for ValidateUnique

@@ -24,10 +24,11 @@ type ChangeStream struct {
 	Name string // in the default schema
 	// All says that the stream watches every column of every table, including those that are added later (FOR ALL).
 	All bool
-	// Tables lists the tables that FOR names, in order. A stream without tables that is not All watches nothing.
+	// Tables lists the tables that FOR names, in order. If Tables is empty and All is false, the stream watches
+	// nothing.
 	Tables []WatchedTable
-	// Options maps the names of the options that are set to their values as text. The fields below hold the effective
-	// values of all options, set or not.
+	// Options maps the name of each option that is set to the option's value as text. The fields below hold the
+	// effective values of all options, whether they are set or not.
 	Options map[string]string
 
 	Retention         time.Duration // how long records can be read
@@ -96,8 +97,8 @@ func (s *ChangeStream) Watches(t *Table) bool {
 	return whole || named != nil
 }
 
-// watches reports whether the stream watches the whole table t. named is what FOR says about t; nil if FOR does not
-// name t.
+// watches reports whether the stream watches the whole table t. named is the entry of s.Tables for t; nil if FOR does
+// not name t.
 func (s *ChangeStream) watches(t *Table) (whole bool, named *WatchedTable) {
 	for i := range s.Tables {
 		if named = &s.Tables[i]; named.Table == t.ID {
@@ -287,8 +288,8 @@ func (d *draft) checkWatchers(s *ChangeStream) error {
 	return nil
 }
 
-// checkWatchersOf returns an error if too many streams watch table t or one of its columns. s is one of them: it
-// watches the whole table or the given columns.
+// checkWatchersOf returns an error if too many streams watch table t or one of its columns. It checks only what the
+// stream s watches: the whole table if whole is true, else the columns with the given IDs.
 func (d *draft) checkWatchersOf(s *ChangeStream, t *Table, whole bool, columns []ColumnID) error {
 	wholes := 0
 	byColumn := map[ColumnID]int{}
@@ -405,7 +406,7 @@ func valueText(e ast.Expr) string {
 	return e.SQL()
 }
 
-// obeyOptions sets the fields of the stream that follow from Options.
+// obeyOptions sets the fields of the stream that hold the effective values of its options.
 func (s *ChangeStream) obeyOptions() {
 	for _, o := range changeStreamOptions {
 		o.set(s, s.Options[o.name])
@@ -434,7 +435,8 @@ func setPartitionMode(_ *ChangeStream, text string) bool {
 	return text == "" || text == immutableKeyRange
 }
 
-// flag returns the set function of a boolean option whose default is false. of returns a pointer to the option's field.
+// flag returns the set function of a boolean option whose default is false. The parameter of is a function that returns
+// a pointer to the field that holds the option's value.
 func flag(of func(*ChangeStream) *bool) func(*ChangeStream, string) bool {
 	return func(s *ChangeStream, text string) bool {
 		*of(s) = text == "true"

@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// setType sets the type of column c of table t from the type in a statement.
+// setType sets the type of column c of table t to s, the type that the statement gives.
 func (d *draft) setType(t *Table, c *Column, s ast.SchemaType) error {
 	if err := c.setType(d.ProtoBundle(), t.FullName()+"."+c.Name, s); err != nil {
 		if array, ok := s.(*ast.ArraySchemaType); ok {
@@ -32,8 +32,8 @@ func (d *draft) setType(t *Table, c *Column, s ast.SchemaType) error {
 	return nil
 }
 
-// setType sets the column's type from t, the type in a statement. PROTO and ENUM types come from bundle. where is the
-// name of the column in errors, such as "t.c".
+// setType sets the column's type to t, the type that the statement gives. It looks up PROTO and ENUM types in bundle.
+// where is the name of the column in errors, such as "t.c".
 func (c *Column) setType(bundle *ProtoBundle, where string, t ast.SchemaType) error {
 	c.MaxLength, c.LengthIsMax, c.VectorLength = 0, false, 0
 	array, ok := t.(*ast.ArraySchemaType)
@@ -151,8 +151,8 @@ func (c *Column) TypeSQL() string {
 	return c.SpannerType()
 }
 
-// SpannerType returns the column's type as INFORMATION_SCHEMA shows it. It differs from TypeSQL in PROTO<a.b.C> and
-// ENUM<a.b.C>.
+// SpannerType returns the column's type as INFORMATION_SCHEMA shows it. Only for PROTO and ENUM types does it differ
+// from TypeSQL: it has the form PROTO<a.b.C> or ENUM<a.b.C>.
 func (c *Column) SpannerType() string { return c.arraySQL(c.scalarSQL(elementOf(c.Type))) }
 
 // arraySQL returns the column's type as DDL writes it. scalar is the type of the column's values, or of the elements

@@ -73,8 +73,9 @@ func (wordCompiler) CompileView(c *Catalog, sql string) (columns []ViewColumn, u
 	return columns, w.uses, nil
 }
 
-// viewWords finds the tables and views that the query of a view names. It understands only SELECT t.a, t.b AS c FROM
-// t, also with joins. A selected column has its type; any other expression is INT64.
+// viewWords finds the tables and views that the query of a view names. It understands only SELECT t.a, t.b AS c FROM t,
+// also with joins. A selected column keeps the type that it has in its table or view; any other selected expression has
+// the type INT64.
 type viewWords struct {
 	catalog *Catalog
 	uses    []Use

@@ -20,9 +20,9 @@ import (
 // that two versions of an expression can be compared. It does not include the database's default time zone, which can
 // change only while the database has no tables.
 
-// origin describes the sources from which the values of an expression are computed, as hashes. If two expressions
-// have the same origin, they have the same value in the same row. The hashes bound the length: without them, in a
-// chain of columns each of which reads all columns before it, the text would double at each step.
+// origin describes the sources from which the values of an expression are computed, as hashes. If two expressions have
+// the same origin, they have the same value in the same row. Hashes keep origins short. Without them, in a chain of
+// columns each of which reads all columns before it, each origin would be twice as long as the one before.
 type origin struct {
 	text  string // a hash of the expression, of the columns that it reads and of the functions that it calls
 	types string // a hash of the definitions of the PROTO and ENUM types that it may read; "" if none
@@ -109,9 +109,9 @@ func (d *draft) compareComputed(t *Table) error {
 	return nil
 }
 
-// roots returns the PROTO and ENUM types that an expression may read, without the types of their fields. It returns
-// the types of the columns that the expression reads, and all types whose names seem to occur in its text or in the
-// text of a function that it calls.
+// roots returns the PROTO and ENUM types that an expression may read: the types of the columns that the expression
+// reads, and all types whose names seem to occur in its text or in the text of a function that it calls. It does not
+// return the types of the fields of these types.
 func (e *Expr) roots() (list []*value.Type) {
 	if e.bundle == nil {
 		return nil

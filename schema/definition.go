@@ -31,13 +31,15 @@ type defined interface {
 	definition() *Definition
 	// compiled returns a new version of the object, which is compiled with the catalog of the draft.
 	compiled(d *draft) (defined, error)
-	// changed returns an error if the new version, now, would break the users of the object, else nil. The error names
-	// the action, such as "alter VIEW", and its object, cause.
+	// changed compares the object with its new version, now. It returns an error if now would break the users of the
+	// object, else nil. The error names action, what the statement does, such as "alter VIEW", and cause, the object
+	// that the statement names.
 	changed(action, cause string, now defined) *usererror.Error
 }
 
-// dependentsOf lists the views and functions that name the table or object id. If uses is not nil, dependentsOf lists
-// only those for whose Use of id the function uses returns true.
+// dependentsOf lists the views and functions that name the table or object with the given ID. Each of them has a Use of
+// that table or object. If uses is not nil, dependentsOf lists only the views and functions for whose Use the function
+// uses returns true.
 func (c *Catalog) dependentsOf(id TableID, uses func(*Use) bool) (list []defined) {
 	for o := range objectsOf[defined](c) {
 		if slices.ContainsFunc(o.definition().Uses, func(u Use) bool { return u.ID == id && (uses == nil || uses(&u)) }) {
@@ -147,7 +149,7 @@ func (d *draft) checkDepth(changed defined) error {
 	return nil
 }
 
-// replaces reports whether the old catalog has an object with the ID of o, so that o replaces it.
+// replaces reports whether the old catalog has an object with the ID of o. If so, o is the new version of that object.
 func (d *draft) replaces(o Object) bool {
 	_, is := d.old.objects.Get(o.entity().ID)
 	return is

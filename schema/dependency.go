@@ -147,8 +147,8 @@ func (r *readDependency) holdsIn(c *Catalog) bool {
 	return !slices.ContainsFunc(r.columns, func(col *Column) bool { return !col.sameToReaders(now) })
 }
 
-// sameToReaders reports whether index x still has entries with the same contents in the table now, a later version of
-// its table. It returns false if reads may not use the index there.
+// sameToReaders reports whether index x has entries with the same contents in a later version of its table, which is
+// the parameter now. It returns false if reads may not use the index in that version.
 func sameToReaders(x *Index, now *Table) bool {
 	at := slices.IndexFunc(now.Indexes, func(o *Index) bool { return o.ID == x.ID })
 	if at < 0 || now.Indexes[at].State != IndexReadWrite {
@@ -159,9 +159,9 @@ func sameToReaders(x *Index, now *Table) bool {
 	return reflect.DeepEqual(was, is)
 }
 
-// sameToReaders reports whether the table now, a later version of the column's table, has the column with the same name
-// and values, and whether reads may use it. Rules that only writes must obey, such as the length, the DEFAULT or a new
-// NOT NULL, do not count.
+// sameToReaders reports whether a later version of the column's table, which is the parameter now, has the column with
+// the same name and values, and whether reads may use the column there. Rules that only writes must obey, such as the
+// length, the DEFAULT or a new NOT NULL, do not count.
 func (c *Column) sameToReaders(now *Table) bool {
 	at := slices.IndexFunc(now.Columns, func(o *Column) bool { return o.ID == c.ID })
 	if at < 0 {
@@ -219,7 +219,8 @@ func rulesOf(t *Table) rules {
 	return rules{s, computed}
 }
 
-// referrer is a table that a transaction must check when it deletes or changes rows of another table.
+// referrer is a table that refers to another table, as its child or by a foreign key. A transaction that deletes or
+// changes rows of the other table must check whether rows of the referrer refer to them.
 type referrer struct {
 	Table      TableID
 	Interleave Interleave

@@ -43,9 +43,10 @@ func dependents(c *Catalog) map[string]*Dependencies {
 	}
 }
 
-// TestDependencies applies statements to dependencyBase. While a statement's rows are filled or checked, an
-// intermediate catalog serves requests. begun lists the Dependencies on the old catalog that do not hold in the
-// intermediate one. complete lists the Dependencies on the intermediate catalog that do not hold in the complete one.
+// TestDependencies checks which Dependencies cease to hold when a statement begins and when it completes. While a
+// statement's rows are filled or checked, an intermediate catalog serves requests. begun lists the Dependencies on the
+// old catalog that do not hold in the intermediate one. complete lists the Dependencies on the intermediate catalog
+// that do not hold in the complete one.
 func TestDependencies(t *testing.T) {
 	for _, test := range []struct{ statement, begun, complete string }{
 		{"CREATE TABLE N (K INT64) PRIMARY KEY (K)", "", ""},

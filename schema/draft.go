@@ -74,7 +74,7 @@ func (d *draft) own(t *Table) *Table {
 	return t
 }
 
-// adopt adds a table that the statement has just made to the draft.
+// adopt adds to the draft the table t, which the statement has just made.
 func (d *draft) adopt(t *Table) {
 	d.copies[t], d.mine[t] = true, true
 	d.enter(t)
@@ -179,7 +179,9 @@ func (d *draft) enterForeignKey(fk *ForeignKey) {
 	d.referrers = d.referrers.With(referenceOf(fk.Referenced, fk.Table), struct{}{})
 }
 
-// leaveForeignKey removes fk from the catalog's names and references. The caller has removed fk from its table.
+// leaveForeignKey removes the name of fk from the catalog's names. It also removes the reference from fk's table to the
+// referenced one, unless another foreign key or the interleaving still makes this reference. The caller has removed fk
+// from its table.
 func (d *draft) leaveForeignKey(fk *ForeignKey) {
 	d.unname(fk.Table, fk.Name)
 	t := fk.Table
@@ -197,7 +199,8 @@ func (d *draft) unname(t *Table, name string) { d.names = d.names.Without(key(t.
 
 func key(schema, name string) string { return strings.ToLower(fullName(schema, name)) }
 
-// path splits a name into schema and name. The results are copies, so that the text of the statement can be freed.
+// path splits p, a name in the statement, into its schema and the name in that schema. kind is the kind of object in
+// errors. The results are copies, so that the text of the statement can be freed.
 func (d *draft) path(kind string, p *ast.Path) (schema, name string, err error) {
 	d.reading(p)
 	switch len(p.Idents) {
@@ -356,7 +359,8 @@ func (t *Table) copyColumns() {
 	}
 }
 
-// each looks each element of from up in the map to, and returns the results in order; nil if from is nil.
+// each returns, for each element of the list from, the value that the map to has for it; nil if from is nil. The order
+// is that of from.
 func each[T any](from []*T, to map[*T]*T) []*T {
 	if from == nil {
 		return nil

@@ -72,8 +72,8 @@ func (d *draft) compileDefault(t *Table, c *Column) error {
 // pendingTimestamp is the expression PENDING_COMMIT_TIMESTAMP() as syntax.Words returns it.
 const pendingTimestamp = "PENDING_COMMIT_TIMESTAMP ( )"
 
-// checkTimestampDefault checks the column's DEFAULT. If the column has allow_commit_timestamp, the DEFAULT must be the
-// commit timestamp; otherwise it must be another value.
+// checkTimestampDefault checks the column's DEFAULT. If the column has allow_commit_timestamp, the DEFAULT must be
+// PENDING_COMMIT_TIMESTAMP(); otherwise it must be another expression.
 func (c *Column) checkTimestampDefault() error {
 	if c.Default == nil {
 		return nil
@@ -87,7 +87,7 @@ func (c *Column) checkTimestampDefault() error {
 	return nil
 }
 
-// compileOnUpdate compiles the column's ON UPDATE. The expression must be the commit timestamp, and equal the
+// compileOnUpdate compiles the column's ON UPDATE. The expression must be PENDING_COMMIT_TIMESTAMP(), and equal the
 // column's DEFAULT word for word.
 func (d *draft) compileOnUpdate(t *Table, c *Column) error {
 	sql := syntax.Words(c.OnUpdate.SQL)

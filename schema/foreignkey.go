@@ -77,8 +77,9 @@ func (fk *ForeignKey) checkTypes() error {
 	return nil
 }
 
-// backForeignKey gives the foreign key the indexes that find referencing and referenced rows. Where a primary key can
-// find the rows, it adds no index.
+// backForeignKey sets fk.Index, by which the server finds referencing rows, and fk.ReferencedIndex, by which it finds
+// referenced rows. If there is no such index, backForeignKey makes it. Where the server can find the rows by a primary
+// key, backForeignKey sets no index.
 func (d *draft) backForeignKey(fk *ForeignKey) (err error) {
 	if fk.NotEnforced {
 		return nil
@@ -126,8 +127,8 @@ func (t *Table) managedIndex(columns []*Column, unique bool) *Index {
 	return nil
 }
 
-// makeManagedIndex makes an index on columns that managedIndex will find. t is the draft's own table. code is "_U"
-// for a unique index, else "_N".
+// makeManagedIndex makes an index on columns that managedIndex will find. t is the draft's own table. code is a part of
+// the index's name: "_U" for a unique index, "_N" for any other.
 func (d *draft) makeManagedIndex(t *Table, columns []*Column, code string) (*Index, error) {
 	base := "IDX_" + t.Name
 	for _, c := range columns {

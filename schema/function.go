@@ -58,8 +58,8 @@ func (c *Catalog) functionByID(id TableID) *Function {
 // Functions returns the functions in order of creation.
 func (c *Catalog) Functions() []*Function { return slices.Collect(objectsOf[*Function](c)) }
 
-// Text returns the CREATE FUNCTION statement that the analyzer reads. The expression begins on line 2. Its closing
-// parenthesis is on a line of its own, because the expression may end in a comment.
+// Text returns the CREATE FUNCTION statement that the analyzer reads. The function's expression begins on line 2 of the
+// statement. The parenthesis that closes AS ( is on a line of its own, because the expression may end in a comment.
 func (f *Function) Text() string {
 	s := "CREATE FUNCTION " + quotePath(f.Schema, f.Name) + "(" + f.ParamsSQL + ")"
 	if f.ReturnsSQL != "" {
@@ -201,8 +201,8 @@ func (e *Expr) calls(f *Function) bool {
 	return e != nil && slices.ContainsFunc(e.Functions, func(called *Function) bool { return called.ID == f.ID })
 }
 
-// unstable returns a function that an expression calls and that can give different results for the same arguments; ""
-// if there is none.
+// unstable returns the name of a function that the expression e calls and that can give different results for the same
+// arguments; "" if there is none.
 func (e *Expr) unstable() string {
 	for _, f := range e.Functions {
 		if f.Unstable != "" {

@@ -91,8 +91,8 @@ func fuzzCatalog(tb testing.TB) *Catalog {
 	return c
 }
 
-// TestHostile parses deeply nested statements. Each must be refused. If the parser recursed as deep as a statement is
-// nested, its stack would exceed 16 MiB, which ends the test binary.
+// TestHostile checks that Apply refuses deeply nested statements without deep recursion. If the parser recursed as deep
+// as a statement is nested, its stack would exceed 16 MiB, and the test binary would end.
 func TestHostile(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(16 << 20))
 	pieces := []string{

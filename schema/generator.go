@@ -277,8 +277,9 @@ func (d *draft) setIdentity(t *Table, c *Column, clauses []ast.SequenceParam) er
 	return nil
 }
 
-// redefineIdentity runs the identity clause of ALTER COLUMN c type ..., or checks that it may be missing. The column
-// keeps its counter, unless the clause has a start value.
+// redefineIdentity runs the identity clause of ALTER COLUMN c type .... It returns an error if the statement would turn
+// an identity column into an ordinary one, or the reverse. An identity column keeps its counter, unless the clause has
+// a start value.
 func (d *draft) redefineIdentity(t *Table, c *Column, s *ast.AlterColumnType) error {
 	old := c.Identity
 	switch {
@@ -319,8 +320,8 @@ func (d *draft) alterIdentity(t *Table, c *Column, s ast.IdentityAlteration) (er
 	return err
 }
 
-// nextOf returns the DEFAULT of an identity column. DDL does not print this expression; it prints the identity
-// clause.
+// nextOf returns the DEFAULT of an identity column: an expression that takes the next value of the column's counter.
+// DDL does not print this expression; it prints the identity clause.
 func nextOf(t *Table, c *Column, compiler Compiler) *Expr {
 	name := "_identity_seq_" + strings.ReplaceAll(t.FullName(), ".", "__") + "__" + c.Name
 	return &Expr{SQL: "GET_NEXT_SEQUENCE_VALUE(SEQUENCE " + name + ")", Eval: compiler.NextValue(name, c.Identity)}

@@ -14,7 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestGolden runs the scripts in testdata/ddl. These are the directives:
+// TestGolden runs the scripts in testdata/ddl and checks that each directive prints what its script says. These are the
+// directives:
 //
 //	new                   start with an empty catalog
 //	apply                 apply the statements, which blank lines separate; print the Change or the error of each one
@@ -84,8 +85,8 @@ func applyGolden(t *testing.T, c *Catalog, stmt string, out *strings.Builder, pr
 	return next
 }
 
-// stored encodes a catalog as the first version of a database. The result has one line for the catalog and one for
-// each table or object.
+// stored encodes the whole catalog, as Marshal does for the first version of a database. The result has one line for
+// the catalog and one for each table or object.
 func stored(t *testing.T, c *Catalog) []byte {
 	t.Helper()
 	e := encoded(t, nil, c)

@@ -55,8 +55,8 @@ func (*Grant) kind() *objectKind { return grants }
 // Grants yields the grants that statements have made, in order of creation.
 func (c *Catalog) Grants() iter.Seq[*Grant] { return objectsOf[*Grant](c) }
 
-// grantTarget returns the first word of the names of all grants on the object with the ID on. If on is 0, the grants
-// are on the schema called schema.
+// grantTarget returns the first word of Grant.Name for a grant on the object with the ID on. If on is 0, it returns
+// that word for a grant on the schema called schema.
 func grantTarget(on TableID, schema string) string {
 	if on == 0 {
 		return strconv.Quote(schema)
@@ -182,7 +182,8 @@ func (d *draft) grant(role string, g granting) {
 	d.replaceGrant(old, next)
 }
 
-// revoke takes privileges from a role. If columns are revoked, a privilege on the whole table stays.
+// revoke takes privileges from a role. If a statement revokes a privilege on columns, a role that has this privilege on
+// the whole table keeps it.
 func (d *draft) revoke(role string, g granting) {
 	if g.on == 0 && g.schema == "" && role == PublicRole {
 		d.setDefaultUsage(false)
@@ -295,7 +296,7 @@ func (c *Catalog) grantedOn(t *Table, col *Column) string {
 	return strings.Join(roles, ", ")
 }
 
-// target returns the object of a grant as DDL names it: TABLE t.
+// target returns the kind and the name of the object or schema to which the grant applies, as DDL writes them: TABLE t.
 func (g *Grant) target(c *Catalog) string {
 	if g.On == 0 {
 		if g.Of == "" {
@@ -408,7 +409,7 @@ func (d *draft) grantings(p ast.Privilege) ([]granting, error) {
 
 func whole(p Privilege) []grantedPrivilege { return []grantedPrivilege{{privilege: p}} }
 
-// eachPath calls f for each name and returns the results in order.
+// eachPath calls f for each name in names and returns the results in the same order. It ends at the first error.
 func eachPath(names []*ast.Path, f func(*ast.Path) (granting, error)) ([]granting, error) {
 	list := make([]granting, len(names))
 	for i, name := range names {
@@ -457,8 +458,8 @@ func tablePrivilege(p ast.TablePrivilege) (Privilege, []*ast.Ident) {
 	return PrivilegeDelete, nil
 }
 
-// objectsNamed returns a granting of the privileges in list for each named object of a kind. noun is the word for the
-// kind in errors.
+// objectsNamed returns one granting for each name in names: it grants the privileges in list on the object with that
+// name. noun is the word for the kind of these objects, as errors write it.
 func (d *draft) objectsNamed(noun string, names []*ast.Path, list []grantedPrivilege) ([]granting, error) {
 	return eachPath(names, func(path *ast.Path) (granting, error) {
 		schema, name, err := d.path(noun, path)
@@ -472,7 +473,8 @@ func (d *draft) objectsNamed(noun string, names []*ast.Path, list []grantedPrivi
 	})
 }
 
-// allObjectsIn returns a granting of the privileges in list for each object of a kind in the given schemas.
+// allObjectsIn returns one granting for each object of a kind in the given schemas: it grants the privileges in list on
+// that object. noun is the word for the kind, as errors write it.
 func (d *draft) allObjectsIn(noun string, schemas []*ast.Path, list []grantedPrivilege) ([]granting, error) {
 	return d.allIn(schemas, func(schema string) (all []granting, err error) {
 		for o := range objectsOf[Object](d.Catalog) {
@@ -484,8 +486,9 @@ func (d *draft) allObjectsIn(noun string, schemas []*ast.Path, list []grantedPri
 	})
 }
 
-// streamsNamed returns a granting of privilege p for each named change stream. If prefix is not "", the names are
-// those of functions that read the streams.
+// streamsNamed returns one granting for each name in names: it grants privilege p on a change stream. If prefix is "",
+// the name is that of the change stream. Otherwise it is that of the function that reads the change stream, and
+// consists of prefix and the name of the stream.
 func (d *draft) streamsNamed(noun, prefix string, names []*ast.Path, p Privilege) ([]granting, error) {
 	return eachPath(names, func(path *ast.Path) (granting, error) {
 		schema, name, err := d.path(noun, path)

@@ -96,8 +96,8 @@ func (i *Index) addKey(name string, desc bool) error {
 	return nil
 }
 
-// complete sets the suffix: the columns of the table's primary key that are not in the index's key. These columns
-// make all entries distinct.
+// complete sets i.Suffix to the columns of the table's primary key that are not in the index's key. With these columns
+// the stored keys of all entries are distinct.
 func (i *Index) complete() error {
 	for _, p := range i.Table.Key {
 		if !i.keys(p.Column) {
@@ -192,7 +192,8 @@ func (d *draft) interleaveIndex(i *Index, name string) error {
 	return nil
 }
 
-// addIndex adds an index, whose properties are set, to its table and to the catalog.
+// addIndex gives an ID to the index i and adds i to its table and to the catalog. The caller has set the other
+// properties of i.
 func (d *draft) addIndex(i *Index) error {
 	if d.indexes.Len() >= MaxIndexes {
 		return usererror.TooManyIndexes(i.FullName(), MaxIndexes)

@@ -104,8 +104,9 @@ func (d *draft) setOnDelete(t *Table, s *ast.SetOnDelete) error {
 	return nil
 }
 
-// setInterleaveIn runs ALTER TABLE ... SET INTERLEAVE IN. The statement can change only what the parent enforces. The
-// parent itself, and so the keys of the rows, must stay the same.
+// setInterleaveIn runs ALTER TABLE ... SET INTERLEAVE IN. The statement can change only whether a row must have a
+// parent row, and what happens when its parent row is deleted. The parent table, and so the keys of the rows, must stay
+// the same.
 func (d *draft) setInterleaveIn(t *Table, s *ast.SetInterleaveIn) error {
 	parent, err := d.find(s.TableName)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// checkInvariants checks that all pointers in the catalog lead to objects of the same catalog, and that names, IDs
-// and sizes agree with them.
+// checkInvariants checks that all pointers in the catalog lead to objects of the same catalog. It also checks that the
+// catalog's names, IDs and sizes agree with these objects.
 func checkInvariants(t *testing.T, c *Catalog) {
 	t.Helper()
 	ids := map[TableID]bool{}
@@ -102,7 +102,8 @@ func checkChangeStream(t *testing.T, c *Catalog, s *ChangeStream) {
 // has reports whether t is a table of c, and not of another version of the catalog.
 func has(c *Catalog, t *Table) bool { return c.TableByID(t.ID) == t }
 
-// checkSizes checks that the lengths that make up the size of a catalog add up to the length of its DDL.
+// checkSizes checks that the DDL texts of the catalog's parts (options, schemas, change streams, tables and objects)
+// together are as long as the DDL text of the whole catalog.
 func checkSizes(t *testing.T, c *Catalog) {
 	t.Helper()
 	size := len(c.optionsSQL())

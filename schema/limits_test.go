@@ -166,8 +166,8 @@ func TestTooManyViews(t *testing.T) {
 	wantRefused(t, many, "limit 5000", view, 3, 0, 0)
 }
 
-// TestTooManyDatabaseIndexes checks MaxIndexes. To be fast, it enters indexes into the catalog without running
-// statements.
+// TestTooManyDatabaseIndexes checks that a database can have MaxIndexes indexes, and no more. To be fast, it enters
+// most indexes into the catalog without running statements.
 func TestTooManyDatabaseIndexes(t *testing.T) {
 	c := mustApply(t, NewCatalog(), "CREATE TABLE t (a INT64) PRIMARY KEY (a)")
 	for i := range MaxIndexes - 1 {
@@ -198,8 +198,8 @@ func TestSchemaTooLarge(t *testing.T) {
 	mustApply(t, c, `ALTER TABLE t ADD CONSTRAINT d CHECK (a != "%s")`, long)
 }
 
-// BenchmarkApply adds a column to one of 1,000 tables. The time of a statement must not grow with the number of
-// tables.
+// BenchmarkApply measures a statement that adds a column to one of 1,000 tables. The time of a statement must not grow
+// with the number of tables.
 func BenchmarkApply(b *testing.B) {
 	c := NewCatalog()
 	for i := range 1000 {

@@ -16,8 +16,8 @@ import (
 // errDangling is the error for an encoded catalog in which an object refers to another one that is missing.
 var errDangling = errors.New("reference to a missing object")
 
-// Unmarshal decodes a catalog that Marshal has encoded as the differences from the previous version, which is before.
-// For the first version, before is nil. Expressions are compiled when they are first evaluated.
+// Unmarshal decodes a catalog that Marshal has encoded as its differences from before. before is the previous version
+// of the catalog, or nil for the first version. Expressions are compiled when they are first evaluated.
 func Unmarshal(before *Catalog, e *Encoding, compiler Compiler) (*Catalog, error) {
 	var s storedCatalog
 	if err := json.Unmarshal(e.Catalog, &s); err != nil {
@@ -55,8 +55,9 @@ type loading struct {
 	before *Table // the table in the version before, or nil
 }
 
-// load decodes the tables that differ from the previous version. It makes all of these tables first, and then resolves
-// the references between them. encoded maps the ID of each table to its encoding, or to nil if the table was dropped.
+// load decodes the tables in encoded, which are those that differ from the previous version. It makes all of these
+// tables first, and then resolves the references between them. encoded maps the ID of each table to its encoding, or to
+// nil if the table was dropped.
 func (l *loader) load(encoded map[TableID][]byte) error {
 	var list []loading
 	var dropped []*Table

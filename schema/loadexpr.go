@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// loadExpressions makes the expressions of a table. If the encoding of an expression does not say which columns it
-// reads, as in format 1, loadExpressions compiles all expressions of the table at once.
+// loadExpressions makes the expressions of a table. In format 1, the encoding of an expression does not say which
+// columns the expression reads. For a table with such an expression, loadExpressions compiles all expressions at once.
 func (l *loader) loadExpressions(t loading) error {
 	for _, s := range t.stored.Checks {
 		uses, err := t.loadColumns(s.Uses)
@@ -58,9 +58,10 @@ func (l *loader) loadExpressions(t loading) error {
 	return nil
 }
 
-// hasUnknownUses reports whether the encoding of some expression did not say which columns it reads. Every CHECK
-// constraint reads a column. A generated column may read none. Then hasUnknownUses returns true although nothing is
-// unknown, and the only effect is that loadExpressions compiles the table's expressions at once.
+// hasUnknownUses reports whether the table may have an expression whose encoding did not say which columns it reads.
+// Every CHECK constraint reads a column, but a generated column may read none. For such a generated column
+// hasUnknownUses returns true although its encoding was complete. The only effect is that loadExpressions compiles the
+// table's expressions at once.
 func (t *Table) hasUnknownUses() bool {
 	return slices.ContainsFunc(t.Checks, func(c *Check) bool { return len(c.Expr.Uses) == 0 }) ||
 		slices.ContainsFunc(t.Columns, func(c *Column) bool { return c.Generated != nil && len(c.Generated.Uses) == 0 })
@@ -151,7 +152,7 @@ func (e *Expr) reading(columns []*Column) (func([]value.Value) (value.Value, err
 }
 
 // renewCallers replaces the expressions that call a function which has changed since the previous version. It skips the
-// tables in encoded, because their expressions were decoded in this version anyway.
+// tables in encoded, because loadExpressions has made their expressions with the new functions.
 func (l *loader) renewCallers(encoded map[TableID][]byte) {
 	var changed []*Function
 	immutable.Differences(l.old.objects, l.objects, func(_ TableID, before, after Object) {

@@ -41,7 +41,8 @@ func (d *draft) checkFree(schema, name string) error {
 	return d.checkFreeKey(key(schema, name), fullName(schema, name))
 }
 
-// checkFreeKey returns an error if the full name name is taken. key is its key in the catalog's map of names.
+// checkFreeKey returns an error if an object already has the full name that the parameter name holds. key is the key of
+// this full name in the catalog's map of names.
 func (d *draft) checkFreeKey(key, name string) error {
 	found, ok := d.names.Get(key)
 	if !ok {
@@ -54,8 +55,8 @@ func (d *draft) checkFreeKey(key, name string) error {
 	return usererror.NamesDifferInCase(name, existing)
 }
 
-// nameOf returns the full name of found, in the upper and lower case in which found was created. The parameter name is
-// the same name in the case in which the caller has looked it up.
+// nameOf returns the full name of the object found, in the upper and lower case in which the object was created. The
+// parameter name is the same name in the case in which the caller has looked it up.
 func (d *draft) nameOf(found named, name string) string {
 	switch found.kind {
 	case nameOfChangeStream:

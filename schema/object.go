@@ -150,7 +150,8 @@ func (c *Catalog) objectsSQL(at stage) (stmts []string) {
 	return stmts
 }
 
-// measureObjects adds the change of the length of the objects' DDL text to d.size.
+// measureObjects adds to d.size the number of bytes by which the DDL text of all objects is longer in the draft than in
+// the old catalog.
 func (d *draft) measureObjects() {
 	length := func(c *Catalog, o Object) (n int) {
 		if o == nil {
@@ -180,8 +181,8 @@ type storedKind struct {
 	Kind string `json:"kind,omitempty"`
 }
 
-// storeObjects adds objects to an encoding: those of the catalog after that differ from the catalog before. For an
-// object that only before has, it adds nil.
+// storeObjects adds to the encoding each object of the catalog after that is new or differs from its version in the
+// catalog before. For an object that exists in before but not in after, it adds nil.
 func (e *Encoding) storeObjects(before, after *Catalog) (err error) {
 	immutable.Differences(before.objects, after.objects, func(id TableID, was, is Object) {
 		switch {
@@ -207,8 +208,8 @@ func storeObject(o Object) ([]byte, error) {
 	return slices.Concat([]byte(`{"kind":`), kind, []byte{','}, data[1:]), nil
 }
 
-// loadObjects decodes the objects that differ from the previous version. encoded has the encodings of objects and
-// tables; loadObjects returns those of tables.
+// loadObjects decodes the objects that differ from the previous version. encoded holds the encodings of objects and of
+// tables. loadObjects decodes no tables; it returns their encodings.
 func (l *loader) loadObjects(encoded map[TableID][]byte) (tables map[TableID][]byte, err error) {
 	tables = map[TableID][]byte{}
 	for id, data := range encoded {

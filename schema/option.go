@@ -180,8 +180,8 @@ func checkOptimizerVersion(text string) string {
 	return ""
 }
 
-// defaultSequenceKind is the option that names the kind of sequences and identity columns whose statement does not
-// name a kind.
+// defaultSequenceKind is the name of a database option. The option says which kind a sequence or an identity column has
+// if its statement does not name a kind.
 const defaultSequenceKind = "default_sequence_kind"
 
 func checkSequenceKind(text string) string {
@@ -195,8 +195,8 @@ func checkSequenceKind(text string) string {
 // option to a function that checks a value: the function returns a message about what is wrong, or "".
 type textOptions map[string]func(text string) string
 
-// set returns the options of an object after an OPTIONS clause, which may be nil. have holds the options that are set
-// before the statement. NULL removes an option.
+// set returns the options that an object has after a statement. have holds the options that it has before the
+// statement. options is the OPTIONS clause of the statement, or nil. In the clause, the value NULL removes an option.
 func (known textOptions) set(kind *objectKind, name string, have map[string]string, options *ast.Options) (map[string]string, error) {
 	if options == nil {
 		return have, nil
@@ -264,7 +264,7 @@ func (d *draft) setStorageOptions(kind, name string, options *ast.Options, polic
 }
 
 // groupOption returns the locality group that a value of the option locality_group names; "" for NULL. kind and name
-// are for errors.
+// describe, in errors, the table, column or index that has the option.
 func (d *draft) groupOption(kind, name string, value ast.Expr) (string, error) {
 	if _, null := value.(*ast.NullLiteral); null {
 		return "", nil

@@ -181,8 +181,9 @@ func (d *draft) dropProtoBundle() error {
 	return d.setProtoBundle(old, nil, nil)
 }
 
-// setProtoBundle replaces the bundle old, which may be nil, by a bundle of the types in names. The descriptors of the
-// request define the types in given; the old bundle defines all others.
+// setProtoBundle replaces the bundle old, which may be nil, by a bundle of the types in names. The types in given,
+// which are some of these, get the definitions in the descriptors of the request. The other types keep the definitions
+// of the old bundle.
 func (d *draft) setProtoBundle(old *ProtoBundle, names, given []string) error {
 	slices.Sort(names)
 	for i := 1; i < len(names); i++ {
@@ -279,8 +280,8 @@ func (d *draft) checkTypesUnused(old, b *ProtoBundle) error {
 // elementOf returns the element type of an ARRAY type. It returns any other type unchanged.
 func elementOf(t *value.Type) *value.Type { return cmp.Or(t.Elem, t) }
 
-// useProtoBundle makes tables that use types of bundle old use the types of b. If an ENUM has lost numbers, it adds a
-// validation that existing values have only the remaining numbers.
+// useProtoBundle makes tables that use types of bundle old use the types of b. If an ENUM has fewer numbers in b than
+// in old, useProtoBundle adds a validation that existing values have only the remaining numbers.
 func (d *draft) useProtoBundle(old, b *ProtoBundle) error {
 	var list []*Table
 	for t := range d.Tables() {
@@ -334,11 +335,12 @@ func (b *ProtoBundle) typed(t *value.Type) *value.Type {
 	return t
 }
 
-// namedIn returns the names of the bundle's types whose last part is a word of an expression.
+// namedIn returns the names of the types in the bundle that the expression sql may name. These are the types for which
+// the last part of the name, such as C in a.b.C, is a word of sql.
 func (b *ProtoBundle) namedIn(sql string) []string { return b.types.NamedIn(sql, b.Types) }
 
-// bindProtos sets the bundle of a table of the draft, if the table needs one. A table needs it if a column or the
-// text of an expression names a type of the bundle, or a function that uses such a type.
+// bindProtos makes t, a table of the draft, use the draft's proto bundle if it needs the bundle. A table needs it if a
+// column or the text of an expression names a type of the bundle, or a function that uses such a type.
 func (d *draft) bindProtos(t *Table, expressions ...string) {
 	b := d.ProtoBundle()
 	if b == nil || t.ProtoBundle == b {

@@ -66,7 +66,7 @@ func TestHostileDescriptors(t *testing.T) {
 			t.Errorf("%s: got %v %v, want %v %s", name, usererror.CodeOf(err), err, test.code, test.want)
 		}
 	}
-	// A bad file that no type of the statement needs does not matter.
+	// The request may contain a bad file if no type in the statement needs that file.
 	set := append(descriptorsOf(t, `file { name: "bad" dependency: "gone.proto" }`), good...)
 	if _, _, err := NewCatalog().Apply("CREATE PROTO BUNDLE (p.M)", wordCompiler{}, set); err != nil {
 		t.Error(err)
@@ -114,8 +114,8 @@ func TestProtoBundleSize(t *testing.T) {
 	}
 }
 
-// FuzzDescriptors runs CREATE PROTO BUNDLE with arbitrary bytes as descriptors. The statement must fail, or make a
-// catalog that checkRoundTrips accepts.
+// FuzzDescriptors checks that CREATE PROTO BUNDLE with arbitrary bytes as descriptors fails, or makes a catalog that
+// checkRoundTrips accepts.
 func FuzzDescriptors(f *testing.F) {
 	f.Add(descriptorsOf(f, shopFile), "shop.Order")
 	f.Add([]byte("\n\x00"), "M")

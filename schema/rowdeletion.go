@@ -74,8 +74,8 @@ func (d *draft) setRowDeletionPolicy(t *Table, s *ast.RowDeletionPolicy) error {
 	return nil
 }
 
-// checkExpiry returns an error if a foreign key or an interleaved table could prevent that rows of t are deleted in
-// the background when a row of root expires. t is root or interleaved in root.
+// checkExpiry returns an error if a foreign key or an interleaved table could keep the server from deleting rows of t
+// in the background when a row of root expires. t is root or interleaved in root.
 func (d *draft) checkExpiry(root, t *Table) error {
 	holds := func(fk *ForeignKey) bool { return fk.Referenced == t && fk.holdsRows() }
 	if names := d.foreignKeyNames(t, holds); names != "" {
@@ -98,7 +98,7 @@ func (d *draft) checkExpiry(root, t *Table) error {
 func (fk *ForeignKey) holdsRows() bool { return !fk.Cascade && !fk.NotEnforced }
 
 // checkExpiringAncestors returns an error if t has ON DELETE NO ACTION and the row deletion policy of an ancestor would
-// delete rows of the parent of t. how is the interleaving of t in parent.
+// delete rows of parent, the parent of t. how says in which way t is interleaved in parent.
 func checkExpiringAncestors(t *Table, how Interleave, parent *Table) error {
 	if how != InterleaveNoAction {
 		return nil

@@ -18,8 +18,8 @@ import (
 type Sequence struct {
 	Entity
 	Generator
-	// Form is the form in which statements set the properties. A sequence that was defined in one form cannot be
-	// altered in the other.
+	// Form says whether statements write the properties of the sequence as clauses or as options. A sequence that was
+	// defined with clauses cannot be altered with options, and the reverse.
 	Form SequenceForm `json:"form,omitempty"`
 }
 

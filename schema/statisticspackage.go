@@ -26,7 +26,7 @@ var statisticsPackages = &objectKind{
 }
 
 const (
-	// statisticsLife is how long a package is stored if garbage collection may delete it:
+	// statisticsLife is how long a package is stored if its option allow_gc does not prevent its deletion:
 	// https://cloud.google.com/spanner/docs/query-optimizer/overview.
 	statisticsLife = 30 * 24 * time.Hour
 	// maxStatisticsPackages is the largest number of packages that ANALYZE leaves, not counting those that must not be
@@ -40,9 +40,9 @@ func (c *Catalog) StatisticsPackages() []*StatisticsPackage {
 	return slices.Collect(objectsOf[*StatisticsPackage](c))
 }
 
-// HasStatisticsPackage reports whether a query may name an optimizer statistics package. It may also name the package
-// in the database option, which need not exist: DDL copied from a database in Spanner may name a package of that
-// database.
+// HasStatisticsPackage reports whether a query may use the optimizer statistics package called name. This may be a
+// package that does not exist if the database option optimizer_statistics_package names it: DDL copied from a database
+// in Spanner may set the option to a package of that database.
 func (c *Catalog) HasStatisticsPackage(name string) bool {
 	return strings.EqualFold(name, "latest") || name == c.Options[statisticsOption] || c.statisticsPackage(name) != nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Encoding is a catalog as it is stored: by its differences from the previous version.
+// Encoding is the stored form of a catalog. It holds the differences of the catalog from the previous version.
 type Encoding struct {
 	Catalog []byte // everything except the tables and the objects
 	// Objects maps IDs to the encodings of the tables and Objects that differ from the previous version. For the first
@@ -19,7 +19,7 @@ type Encoding struct {
 	Objects map[TableID][]byte
 }
 
-// storageFormat is the format of the encoding below. A reader refuses any other format.
+// storageFormat is the format in which Marshal encodes catalogs. Unmarshal refuses any other format.
 const storageFormat = 2
 
 // storedCatalog is JSON. Objects refer to each other by ID. The kinds of types are numbers of

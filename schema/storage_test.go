@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestUnmarshalDamaged decodes catalogs of which one object is cut short or has one digit changed. Unmarshal must not
-// panic.
+// TestUnmarshalDamaged checks that Unmarshal does not panic if one object of an encoded catalog is cut short or has one
+// digit changed. It must return an error if an object is cut short.
 func TestUnmarshalDamaged(t *testing.T) {
 	whole := encoded(t, nil, fuzzCatalog(t))
 	refused := 0
@@ -45,8 +45,8 @@ func TestUnmarshalDamaged(t *testing.T) {
 	}
 }
 
-// TestUnmarshalDropped decodes a version in which a table was dropped while another table still refers to it.
-// Unmarshal must return an error.
+// TestUnmarshalDropped checks that Unmarshal returns an error for a version in which a table was dropped while another
+// table still refers to it.
 func TestUnmarshalDropped(t *testing.T) {
 	c := fuzzCatalog(t)
 	for _, stmt := range []string{

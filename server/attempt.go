@@ -51,7 +51,7 @@ func (a *attempt) neverBegan() {
 	a.unknown = true
 }
 
-// waited adds a wait for a lock to the timeline of the attempt.
+// waited adds a wait for a lock to the timeline of the attempt, which /debug/transactions shows.
 func (a *attempt) waited(w *txn.LockWait) {
 	a.timeline.Add(w.Began, live.Event{Kind: live.EventLock, What: a.db.LockText(w), Duration: w.Waited})
 }
@@ -66,7 +66,8 @@ func (a *attempt) LockColumns(target string, written bool) []string {
 // Timeline implements cost.Transaction.
 func (a *attempt) Timeline() *live.TimelineRecorder { return a.timeline }
 
-// Touch implements cost.Transaction: it adds an access to the footprint, which lists the accesses of the attempt.
+// Touch implements cost.Transaction. It adds x, an access to a table or an index, to the attempt's footprint, which
+// lists what the attempt has read and written.
 func (a *attempt) Touch(x *stats.Access) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -126,9 +127,9 @@ func (a *attempt) finishTimeline(now time.Time, x stats.Transaction, outcome err
 	a.timeline.Finish(now, text)
 }
 
-// outcome returns how an attempt with error err ended. If the rows are the reason why a commit fails (a key exists, a
-// row does not exist, a constraint is broken), the statistics count a failed precondition, even if the client gets a
-// more precise code.
+// outcome returns how an attempt ended that failed with err, or succeeded if err is nil. A commit can fail because of
+// the rows: a key exists, a row does not exist, or a constraint is broken. The statistics then count a failed
+// precondition, even if the client gets a more precise code.
 func (a *attempt) outcome(err error) stats.TxnOutcome {
 	code := status.Code(err)
 	if a.committing.IsZero() {

@@ -152,8 +152,8 @@ func (h *harness) newest(ses string) []byte {
 	return newReadWriteID(ts.tokens, readWriteID, ses, txn.ClientID{Start: ts.start, Number: ts.last.Load()})
 }
 
-// dml runs a statement once for each of the given number of rows, whose keys begin at id. All executions are in one
-// transaction, which the first of them begins. The caller commits.
+// dml runs a statement once for each of the given number of rows, whose keys begin at id. The first execution begins a
+// transaction, and the others run in the same transaction. The caller commits it.
 func (h *harness) dml(ses, sql string, id, rows int) {
 	sel := begins(readWrite())
 	for n := range rows {

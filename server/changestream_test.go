@@ -92,7 +92,7 @@ func streamStatement(start time.Time, end spanner.NullTime, token spanner.NullSt
 	return spanner.Statement{SQL: readStream, Params: map[string]any{"start": start, "end": end, "token": token, "beat": 10_000}}
 }
 
-// partition reads a partition of the change stream from start to end, and calls the function each for every record.
+// partition reads a partition of the change stream from start to end, and calls the parameter each with every record.
 func (x *traffic) partition(ctx context.Context, start time.Time, end spanner.NullTime, token spanner.NullString, each func(*changeRecord)) error {
 	rows := x.client.Single().Query(ctx, streamStatement(start, end, token))
 	defer rows.Stop()
@@ -136,7 +136,8 @@ func partitionToken(s string) spanner.NullString {
 	return spanner.NullString{StringVal: s, Valid: true}
 }
 
-// TestChangeStream: the official client reads a change stream while it writes, and follows a partition that is split.
+// TestChangeStream checks that the official client gets the records of a change stream while it writes. When the
+// partition that it reads is split, it must get the tokens of the new partitions, and all later records from them.
 func TestChangeStream(t *testing.T) {
 	x, created := newStreamTraffic(t)
 	root := x.initial(created)

@@ -55,8 +55,9 @@ type commitWork struct {
 	rows      int64
 	now       time.Time
 	role      string // role of the session
-	// count is the number of mutations as commit_stats counts them. Before apply's function runs, it counts the
-	// mutations that the transaction's statements have made; afterwards it also counts those of the request.
+	// count is the number of mutations as commit_stats counts them. At first it counts the mutations that the
+	// transaction's statements have made. After the function that apply returns has run, it also counts the mutations
+	// of the request.
 	count   int64
 	attempt *attempt
 	// turns limits how many commits with many rows are applied at the same time.
@@ -113,12 +114,12 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 	}
 }
 
-// manyRows is the number of rows from which a commit counts as a long computation, so that it must wait for one of the
-// slots in turns. Applying a row takes about 10 us.
+// manyRows is the number of rows from which a commit must wait for one of the slots in turns, because it computes for a
+// long time. Applying a row takes about 10 us.
 const manyRows = 100
 
-// acquireSlot waits until the mutations may be applied. A commit of fewer than manyRows rows need not wait. The caller
-// must call end.
+// acquireSlot waits for a slot in turns, in which the mutations may be applied. A commit of fewer than manyRows rows
+// need not wait. The caller must apply the mutations with slotCtx, and then call end to free the slot.
 func (c *commitWork) acquireSlot(ctx context.Context) (slotCtx context.Context, end func(), err error) {
 	if c.rows < manyRows {
 		return ctx, func() {}, nil
@@ -150,7 +151,7 @@ func (s *service) commitSingleUse(ctx context.Context, ses *session, req *spanne
 	return commitReply(outcome, req), nil
 }
 
-// commitOnce commits mutations in a new transaction, which consists of this commit only.
+// commitOnce commits mutations in a new transaction that does nothing else.
 func (s *service) commitOnce(ctx context.Context, ses *session, opts txn.Options, rows int64, muts func(*schema.Catalog) ([]table.Mutation, error), delay time.Duration, c *rpc.Call) (o txn.Outcome, err error) {
 	var a attempt
 	now := s.clock()

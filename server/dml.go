@@ -26,7 +26,8 @@ type dmlOutcome struct {
 	stats    exec.Stats
 }
 
-// rowEnd says where a row ends: at is the offset in dmlOutcome.rows, data is the data size of all rows up to there.
+// rowEnd says where a row of a dmlOutcome ends. at is the offset in dmlOutcome.rows, and data is the data size of all
+// rows up to this one, included.
 type rowEnd struct {
 	at   int
 	data int64
@@ -62,7 +63,8 @@ func (r *storedRows) AppendWire(dst []byte) []byte {
 	return append(dst, r.rows[start.at:end.at]...)
 }
 
-// AppendColumn implements result.Rows. For column 0 it also adds the row's data size to the sum.
+// AppendColumn implements result.Rows. For column 0 it also adds the row's data size to r.data, the data size of all
+// rows read so far.
 func (r *storedRows) AppendColumn(dst []byte, i int) []byte {
 	if start, end := r.bounds(); i == 0 {
 		r.data += end.data - start.data
@@ -115,8 +117,10 @@ func (r *storedRows) Fill(columns []value.Column, size int) (rows int, err error
 	return rows, nil
 }
 
-// onceBySeqno runs a writing request of a transaction. If the transaction has already answered a request with the same
-// seqno, onceBySeqno returns that answer instead. It waits while the transaction runs another writing request.
+// onceBySeqno calls run, which runs a request that writes in the transaction of the scope, and returns the answer to
+// the request. If the transaction has already answered a request with the same seqno, onceBySeqno returns that answer
+// and does not call run. While the transaction runs another such request, onceBySeqno waits. request is the fingerprint
+// of the request.
 func (sc *scope) onceBySeqno(ctx context.Context, seqno int64, request uint64, run func() replay) (replay, error) {
 	t, replays := sc.transaction, &sc.open.replays
 	if err := t.acquire(ctx); err != nil {
@@ -206,8 +210,8 @@ const (
 	tagStatsLowerBound = 4 << 3
 )
 
-// appendRowCount appends a field of type ResultSetStats that holds only a row count. tag is the tag of that field, kind
-// the tag of the row count in it.
+// appendRowCount appends a ResultSetStats as a field of a message. The ResultSetStats holds only the row count n. tag
+// is the tag of the ResultSetStats in the message, and kind is the tag of the row count in the ResultSetStats.
 func appendRowCount(dst []byte, tag, kind byte, n int64) []byte {
 	dst, mark := value.BeginField(dst, tag)
 	dst = binary.AppendUvarint(append(dst, kind), uint64(n))

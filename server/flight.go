@@ -75,7 +75,7 @@ func (a *flightAPI) isFresh(ses *session) bool {
 }
 
 // existing returns the newest Flight SQL session of the database and role that can be used for new tickets, or nil. It
-// also finds sessions that an earlier process of the server created, which are not in a.names.
+// also finds sessions that an earlier process of the server created, although a.names does not have them yet.
 func (a *flightAPI) existing(db *database.Database, role string) (newest *session) {
 	a.sessions.each(db.Name(), func(ses *session) {
 		_, ours := ses.stored.Labels[flightLabel]
@@ -121,8 +121,8 @@ func (a *flightAPI) Announce(ctx context.Context, req *spannerpb.ExecuteSqlReque
 	return d, err
 }
 
-// describe returns the description of a statement. If the argument query is not nil and the statement is a query,
-// describe calls this function with the scope and the statement.
+// describe returns the description of a statement. If the statement is a query and the argument query is not nil,
+// describe also calls the argument query, with the prepared statement and the scope in which to run it.
 func (a *flightAPI) describe(ctx context.Context, ses *session, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, query func(*scope, *prepare.Statement) error) (d *flight.Description, err error) {
 	selector := req.Transaction
 	if selector == nil {

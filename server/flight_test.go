@@ -97,8 +97,8 @@ var everyType = []string{
 	`CREATE TABLE Keys (A STRING(MAX), B BYTES(MAX), C NUMERIC, D TIMESTAMP, E DATE, F BOOL, G UUID, H FLOAT64, I FLOAT32, J INT64) PRIMARY KEY (A DESC, B, C DESC, D, E, F, G, H, I, J DESC)`,
 }
 
-// TestFlightTypes: values of every type, and NULL, have the Arrow types that package columnar specifies. The cases are
-// a plan that only reads keys, a plan that computes, and values from keys and from generated columns.
+// TestFlightTypes checks that values of every type, and NULL, have the Arrow types that package columnar specifies. It
+// checks a query that only reads rows, a query that also computes, and values from keys and from generated columns.
 func TestFlightTypes(t *testing.T) {
 	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, everyType)
 	ses := h.session(true)

@@ -51,7 +51,8 @@ func TestFlightServerDies(t *testing.T) {
 }
 
 // TestDropWhileStalled checks what happens if a database is dropped while a stream waits for its client. The client
-// must get an error that says so, and no stream that looks complete.
+// must get an error that says that the database does not exist. It must not get a stream that ends without an error
+// before the last row.
 func TestDropWhileStalled(t *testing.T) {
 	for _, stalls := range []bool{false, true} {
 		h := newHarness(t)

@@ -69,8 +69,8 @@ func TestFlightQueryStats(t *testing.T) {
 	x.minute()
 	last("1|0|0|0|0|1|QUERY||0|1|true|true")
 
-	// The rows are fetched again in a later minute. In that minute the query has no execution by which its cost could
-	// be divided. So the columns of averages show the whole cost.
+	// The rows are fetched again in a later minute, in which the query has no execution. An average is a cost divided
+	// by the number of executions. Because this number is 0, the columns of averages show the whole cost.
 	x.fetch(info, rows)
 	x.minute()
 	last("0|6000|48000|6000|0|0|QUERY||0|0|true|false")

@@ -17,8 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// FuzzPartitionToken parses partition tokens with random bounds, and random bytes with a valid checksum. A token that
-// the server made must be parsed to its own content, and no bytes may cause a panic.
+// FuzzPartitionToken checks that a token that the server made, with random bounds, is parsed to its own content, and
+// that no bytes cause a panic. For the second check it parses random bytes with a valid checksum.
 func FuzzPartitionToken(f *testing.F) {
 	key := token.NewKey([token.SecretSize]byte{1})
 	f.Add([]byte("start"), []byte("end"), []byte{})
@@ -73,7 +73,8 @@ func userError(t *testing.T, err error) {
 	}
 }
 
-// FuzzKeySet decodes random key sets of a table and of its index.
+// FuzzKeySet checks that decoding a random key set, of a table or of its index, causes no panic, and no error other
+// than a user error.
 func FuzzKeySet(f *testing.F) {
 	c := fuzzCatalog(f)
 	for _, ks := range []*spannerpb.KeySet{

@@ -21,8 +21,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// TestErrors runs the scripts in testdata/errors against a server, over gRPC, and prints code and text of each answer.
-// The directives of a script are:
+// TestErrors runs the scripts in testdata/errors against a server, over gRPC, and checks that each answer has the code
+// and the text that its script says. The directives of a script are:
 //
 //	ddl      UpdateDatabaseDdl with one statement after the other, each ending in a line with a semicolon
 //	commit   Commit: each line is a mutation in JSON, or a list of mutations
@@ -58,7 +58,7 @@ type scripted struct {
 	session string
 }
 
-// answer returns the code and the text of an error. If err is nil, it returns the argument without.
+// answer returns the code and the text of an error as one string. If err is nil, it returns the parameter without.
 func answer(err error, without string) string {
 	if err == nil {
 		return without

@@ -13,9 +13,9 @@ import (
 // This file tests how much memory gRPC's library takes for a client that does not read, or does not finish its
 // requests.
 
-// TestUnreadReplies checks replies to a client that does not open its flow-control window. They are charged to the
-// budget, although each reply is small. When the budget is used up, replies are refused. All charges end when the
-// connection or the streams end.
+// TestUnreadReplies checks that replies are charged to the budget while their client does not open its flow-control
+// window, although each reply is small. When the budget is used up, replies must be refused. All charges must end when
+// the connection or the streams end, or when the client reads the replies.
 func TestUnreadReplies(t *testing.T) {
 	for name, end := range map[string]func(w *wire, streams uint32){
 		"the connection ends": func(w *wire, _ uint32) { w.conn.Close() },
@@ -59,9 +59,9 @@ func TestUnreadReplies(t *testing.T) {
 	}
 }
 
-// TestUnfinishedRequests checks requests whose headers arrive but whose messages do not. Their headers are charged to
-// the budget. When the budget is used up, requests are refused. After these requests have ended, a new request is
-// served.
+// TestUnfinishedRequests checks that the headers of a request are charged to the budget even if its message never
+// arrives. When the budget is used up, the server must refuse requests. After the unfinished requests have ended, it
+// must serve a new request.
 func TestUnfinishedRequests(t *testing.T) {
 	h, budget := newBudgetHarness(t, 4*mib)
 	w := newWire(t, dial(t, h.address))

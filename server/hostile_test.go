@@ -20,9 +20,9 @@ func heapBytes() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestDistinctTexts sends statements that are all different: short ones, ones of a megabyte, and invalid ones, each
-// with a different tag. It checks that neither the plan cache nor the statistics hold all of them, and that the totals
-// of the statistics are exact.
+// TestDistinctTexts checks that neither the plan cache nor the statistics hold the texts of all statements if clients
+// send statements that are all different. The totals of the statistics must be exact. The statements are short ones,
+// ones of a megabyte, and invalid ones, each of which has a different tag.
 func TestDistinctTexts(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -59,8 +59,8 @@ func TestDistinctTexts(t *testing.T) {
 	h.shows(ses, "SELECT COUNT(*) <= 100, MAX(BYTE_LENGTH(TEXT)) <= 65536, MAX(BYTE_LENGTH(REQUEST_TAG)) <= 50 FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE", "true|true|true")
 }
 
-// TestHostileText sends control characters, NUL, and invalid UTF-8 in statements, tags and names. Each request gets a
-// reply. Statistics show statements unchanged, and tags without control characters.
+// TestHostileText checks that each request gets a reply even if it has control characters, NUL, or invalid UTF-8 in a
+// statement, a tag or a name. Statistics must show statements unchanged, and tags without control characters.
 func TestHostileText(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)

@@ -45,8 +45,8 @@ func returned(b *memory.Budget) {
 	})
 }
 
-// TestUploads checks that the server receives a long message only if the budget has memory for its request. It must
-// refuse other messages, and answer later requests on the same connection.
+// TestUploads checks that the server receives a long message only if the budget has the memory that the server charges
+// for it. The server must refuse other long messages, and answer later requests on the same connection.
 func TestUploads(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	ses := h.session(true)
@@ -72,8 +72,8 @@ func TestUploads(t *testing.T) {
 	returned(budget)
 }
 
-// TestCommitThatNeverFits checks a commit whose own message and change records need more memory than the whole budget.
-// It must fail at once, with an error that does not blame other requests.
+// TestCommitThatNeverFits checks that a commit fails at once if its message and its change records together need more
+// memory than the whole budget has. The error must not blame other requests.
 func TestCommitThatNeverFits(t *testing.T) {
 	budget := memory.NewBudget(64 * mib)
 	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Memory: budget},

@@ -35,7 +35,8 @@ func (h *harness) adds(method string, before sizes, received, sent int) {
 	}
 }
 
-// TestMethodMetrics compares the byte counts of each method with the messages themselves.
+// TestMethodMetrics checks the metrics of methods. They must count the bytes of the messages that each method has
+// received and sent, a latency for each request, and some CPU time.
 func TestMethodMetrics(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

@@ -16,9 +16,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestMissingResources checks requests that name a database of an instance that does not exist. They must fail because
-// the instance was not found. The text of the error, the status details, and the trailer that Java clients up to 6.87
-// read must all say so.
+// TestMissingResources checks the errors of requests that name an instance, a database or a session that does not
+// exist. If neither the instance nor the database exists, the error must say that the instance was not found. The text
+// of the error, the status details, and the trailer that Java clients up to 6.87 read must all name the same resource.
 func TestMissingResources(t *testing.T) {
 	h := newHarness(t)
 	const noInstance = "projects/p/instances/none"
@@ -131,8 +131,9 @@ func (h *harness) instanceCalls() map[string]askOf {
 	}
 }
 
-// missing checks that a request about name fails because a resource was not found. The error must name the resource in
-// its text, and the resource and its kind both in the status details and in the trailer.
+// missing checks that a request fails with NOT_FOUND. The request names the resource called name. The message of the
+// error must be text, then resource. Both the status details and the trailer must have resource and its kind. what
+// describes the request if the check fails.
 func (h *harness) missing(what string, ask askOf, name, kind, text, resource string) {
 	h.Helper()
 	var trailer metadata.MD

@@ -13,8 +13,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// notThere maps each feature that docs/limits.md lists as missing to a request that needs it: a directive of TestErrors
-// and its line. Missing methods of the API are not in this map.
+// notThere maps each feature that docs/limits.md lists as missing to a request that needs it. The request is a
+// directive of the scripts of TestErrors, such as ddl, and the line below the directive. Missing methods of the API are
+// not in this map.
 var notThere = map[string][2]string{
 	"CREATE SEARCH INDEX":                    {"ddl", "CREATE SEARCH INDEX I ON T(S)"},
 	"ALTER SEARCH INDEX":                     {"ddl", "ALTER SEARCH INDEX I ADD COLUMN S"},

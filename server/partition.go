@@ -15,8 +15,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A partition is the content of a partition token: it limits a read or query, in one read-only transaction, to a part
-// of its keys.
+// A partition is the content of a partition token. It restricts a read or a query of one read-only transaction to a
+// part of its keys.
 type partition struct {
 	whole bool // the partition is the whole read or query, which was not divided
 	span  table.Span
@@ -172,8 +172,8 @@ func (s *service) openPartitioned(ctx context.Context, name string, selector *sp
 // https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#partitionoptions.
 const maxPartitions = 200_000
 
-// partitionBytes is the approximate memory of a partition in bytes, without its keys. The keys are counted three times,
-// because they exist as a span, in the token, and in the encoded reply.
+// partitionBytes is the approximate memory of a partition in bytes, without its keys. cutPartitions counts the bytes of
+// the keys three times, because the keys are in a span, in the token, and in the encoded reply.
 const partitionBytes = 256
 
 // cutPartitions divides the key spans of a layout into partitions, and charges the call for the memory of the
@@ -202,8 +202,8 @@ func cutPartitions(ctx context.Context, c *rpc.Call, sc *scope, l *table.Layout,
 	return parts, nil
 }
 
-// partitions returns the reply: a token for each partition. The tokens are valid only in the transaction that the reply
-// or the request names.
+// partitions returns the reply to PartitionRead or PartitionQuery, which has a token for each partition. The tokens are
+// valid only in one transaction: the one that the reply names or, if it names none, the one that the request names.
 func (s *service) partitions(sc *scope, parts []partition, request uint64, selector *spannerpb.TransactionSelector) *spannerpb.PartitionResponse {
 	id := selector.GetId()
 	if sc.reply.ID != nil {

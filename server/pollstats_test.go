@@ -32,8 +32,8 @@ func newPoller(t *testing.T, rows, shards, limit int) *poller {
 	}
 	var muts []*spanner.Mutation
 	for i := range rows {
-		// Rows that follow each other in time get shards that do not follow each other, so that a poll finds the rows
-		// of a short time in many parts of the index.
+		// Each row was committed later than the row before it, but gets a distant shard. So the rows of a short time,
+		// which a poll reads, are in many parts of the index.
 		muts = append(muts, spanner.Insert("Changes", []string{"Id", "Shard", "Ts", "Text"}, []any{i, i * 11 % shards, p.at(i), "text"}))
 	}
 	_, err := x.client.Apply(x.ctx, muts)
@@ -91,8 +91,9 @@ func TestPollWithoutShardsStats(t *testing.T) {
 	p := newPoller(t, 1000, 37, 100)
 	sql := strings.Replace(pollSQL, " AND `Shard` IN UNNEST(@shard)", "", 1)
 	p.poll(sql, 500, 100)
-	// For each shard, the poll may scan two rows in addition to those that it returns: one that finds the shard, and
-	// one that is read ahead. scanned permits one such row for each element of shards, so shards gets each shard twice.
+	// For each shard, the poll may scan two index rows in addition to those that it returns: one that finds the shard,
+	// and one that is read ahead. The method scanned permits one additional row for each element of p.shards, so the
+	// test puts each shard into p.shards twice.
 	p.shards = append(p.shards, p.shards...)
 	p.scanned(sql, 1, 100)
 }

@@ -13,8 +13,9 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// TestProtoColumns checks a proto bundle, columns of its types, their values in requests and replies, and their use in
-// indexes and change streams. It checks all this after a restart too.
+// TestProtoColumns checks that a database can have a proto bundle and columns of its types. Requests and replies must
+// carry values of these types, and indexes and change streams must be able to use them. The test checks all this after
+// a restart, too.
 func TestProtoColumns(t *testing.T) {
 	forRestarts(t, func(h *harness, _ *testClock, restart func()) {
 		ses := h.session(true)

@@ -34,8 +34,8 @@ type queryRequest struct {
 	resume      *result.Resumption // from the resume token, or nil
 }
 
-// checkQuery finds the session of a request with a statement, and validates the request except for the text of the
-// statement.
+// checkQuery finds the session of an ExecuteSql or ExecuteStreamingSql request, and validates the request except for
+// the text of its SQL statement.
 func (s *service) checkQuery(req *spannerpb.ExecuteSqlRequest, c *rpc.Call) (q queryRequest, err error) {
 	q.ExecuteSqlRequest, q.call = req, c
 	q.text = sqlText{sql: req.Sql, params: req.Params, types: req.ParamTypes}
@@ -282,8 +282,8 @@ func (s *service) answerPartitionedDML(ctx context.Context, q queryRequest, sc *
 	}
 	changed, err := sc.session.db.PartitionedDML(ctx, database.PartitionedDML{
 		Statement: stmt, Params: params, Session: sc.session.id(), Tracker: &record.Splits, Excluded: t.excluded,
-		// Job is the name of this execution. If the client sends the statement again in the same transaction, the
-		// database finds the earlier execution by this name and continues it.
+		// Job is a name that identifies this execution in the database. If the client sends the statement again in the
+		// same transaction, the database finds the earlier execution by this name and continues it.
 		Job: fmt.Sprintf("%d.%d/%x", t.key.Start, t.key.Number, q.fingerprint),
 	})
 	if err != nil {

@@ -45,8 +45,8 @@ func TestQueryModes(t *testing.T) {
 	}
 }
 
-// TestPlanOfDMLChangesNothing asks for the plan of a DML statement in a transaction. This changes no row, and the
-// transaction can still be used.
+// TestPlanOfDMLChangesNothing checks that a request for the plan of a DML statement changes no row, and that later
+// requests can still use its transaction.
 func TestPlanOfDMLChangesNothing(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

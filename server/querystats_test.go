@@ -36,7 +36,7 @@ func TestQueryStats(t *testing.T) {
 	x.ok(err)
 	x.minute()
 	const end = "2030-01-02T03:05:00Z"
-	// The two rows have two INT64 values and three letters: 19 bytes.
+	// Together, the two rows of the result have two INT64 values of 8 bytes and three letters: 19 bytes.
 	x.shows("SELECT "+wholeQueryRow+" FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE", end+"|"+sql+"|false|3|2|19|2|0|0|0||0|0|3|1|QUERY|0|0|0|0")
 	x.shows(`SELECT TEXT_FINGERPRINT = FARM_FINGERPRINT(TEXT), AVG_LATENCY_SECONDS > 0, AVG_LATENCY_SECONDS < 60, AVG_CPU_SECONDS > 0, AVG_CPU_SECONDS < 60,
 		AVG_QUERY_PLAN_CREATION_TIME_SECS > 0, ALL_FAILED_AVG_LATENCY_SECONDS, LATENCY_DISTRIBUTION[OFFSET(0)].COUNT,
@@ -127,7 +127,7 @@ func TestFailedQueries(t *testing.T) {
 }
 
 // TestDMLStats checks the rows and bytes that statistics show for DML. A row of Plain has 4 bytes of key and 3 bytes of
-// value, plus its letters. A row of Singers has 10 bytes plus its letters, and 11 bytes in the index.
+// value, plus its letters. The row of Singers with the name abc has 10 bytes, and its entry in the index has 11 bytes.
 func TestDMLStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(3)
@@ -193,7 +193,7 @@ func TestBatchStats(t *testing.T) {
 }
 
 // TestPartitionedDMLStats: statistics count a partitioned DML statement as one execution if it succeeds, and not at all
-// if it fails. Its row has the fingerprint of the statement's text.
+// if it fails. The row of the statement has the fingerprint of the statement's text, although the request has a tag.
 func TestPartitionedDMLStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(4)
@@ -239,8 +239,8 @@ func TestPartitionedQueryStats(t *testing.T) {
 	x.shows(`SELECT READ_QUERY_COUNT FROM SPANNER_SYS.TABLE_OPERATIONS_STATS_MINUTE`, fmt.Sprint(2+len(parts)+len(reads)))
 }
 
-// TestTags: executions with the same tag share a row of the statistics. The fingerprint of that row is the hash of the
-// tag in the form that statistics show.
+// TestTags: executions with the same tag share a row of the statistics. Statistics show a long or unusual tag in a
+// changed form. The fingerprint of the row is the hash of the tag as statistics show it.
 func TestTags(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(1)

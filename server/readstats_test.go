@@ -25,8 +25,8 @@ func TestReadStats(t *testing.T) {
 	})
 	x.ok(err)
 	x.minute()
-	// A read of existing keys, a range and a missing key is one execution. It returns these bytes: 3 INT64, 2 bytes of
-	// é and 2 letters, a DATE, 10 BYTES.
+	// A read of an existing key, a range and a missing key counts as one execution. The rows that it returns have three
+	// INT64 values, an é of 2 bytes, two other letters, a DATE, and 10 bytes of BYTES.
 	all := []string{"SingerId", "Name", "Born", "Photo"}
 	keys := spanner.KeySets(spanner.Key{1}, spanner.KeyRange{Start: spanner.Key{2}, End: spanner.Key{3}, Kind: spanner.ClosedClosed}, spanner.Key{9})
 	for range 2 {

@@ -146,7 +146,9 @@ func TestRunningRequestKeepsSession(t *testing.T) {
 	h.shows(ses, "SELECT Name FROM Singers", "second")
 }
 
-// TestCommitOutcomes checks the answers to a Commit that is sent again, before and after a restart.
+// TestCommitOutcomes checks the answers to a Commit that is sent again. If the first Commit succeeded and wrote
+// something, the client must get the same reply, even after a restart. After a restart, a Commit of any other
+// transaction must get ABORTED.
 func TestCommitOutcomes(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
 		ses, other := h.session(true), h.session(true)
@@ -299,8 +301,8 @@ func TestPartitionedDMLSurvives(t *testing.T) {
 	})
 }
 
-// TestClockGoesBackBeforeRestart: a transaction begins after the clock went back by hours. After a restart its Commit
-// gets ABORTED, like that of any transaction that was open.
+// TestClockGoesBackBeforeRestart checks that a transaction that was open at a restart gets ABORTED at its Commit, even
+// if it began after the clock had gone back by hours.
 func TestClockGoesBackBeforeRestart(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
 		ses := h.session(true)

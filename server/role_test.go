@@ -29,7 +29,8 @@ func (h *harness) roleSession(role string) (string, error) {
 	return ses.GetName(), err
 }
 
-// TestRoles runs the scripts in testdata/role against a database. Their directives are:
+// TestRoles runs the scripts in testdata/role against a database and checks that each directive prints what its script
+// says. The directives are:
 //
 //	ddl                                    run the statements, which blank lines separate
 //	sql role=r                             run a statement; one that writes, in a transaction of its own
@@ -455,8 +456,9 @@ func TestRevokedStream(t *testing.T) {
 	}
 }
 
-// TestRoleByClient checks, with the official client, a role that may read two columns of a table, and a role that was
-// dropped. The client's own tests expect the same errors from Cloud Spanner.
+// TestRoleByClient checks two roles with the official client. A role with privileges on two columns of a table must be
+// able to read only these columns, and a role that was dropped must get an error. The client's own tests expect the
+// same errors from Cloud Spanner.
 func TestRoleByClient(t *testing.T) {
 	h := newHarness(t)
 	h.insert(h.session(true), list("1", "Marc"))

@@ -174,8 +174,8 @@ func (m *roleModel) set(role string, n need, has bool) {
 	}
 }
 
-// run runs a DDL statement and checks whether it succeeds. If the statement succeeds, run calls follow, which updates
-// the model.
+// run runs a DDL statement. It checks that the statement succeeds if succeeds is true, and that it fails otherwise. If
+// the statement succeeds, run calls follow, which updates the model.
 func (m *roleModel) run(sql string, succeeds bool, follow func()) {
 	m.Helper()
 	if err := m.database().UpdateSchema(m.ctx, []string{sql}, nil); (err == nil) != succeeds {

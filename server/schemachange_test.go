@@ -27,11 +27,11 @@ func withLockMode(o *spannerpb.TransactionOptions, m spannerpb.TransactionOption
 	return o
 }
 
-// schemaChanges are histories of one transaction with schema changes between its requests. A step is "ddl STATEMENT",
-// "fails STATEMENT" for DDL that must fail, "read TABLE COLUMN...", "mutate TABLE COLUMN=VALUE..." for a mutation of
-// the commit, "commit", or SQL. The expected answer follows "=>"; a step without it must succeed. If a step ends in
-// "aborted at a snapshot", the transaction must be aborted in the modes that read at a snapshot, because in these modes
-// it cannot use objects that have changed since.
+// schemaChanges lists test cases. The steps of a case are the requests of one transaction, with schema changes between
+// them. A step is "ddl STATEMENT", "fails STATEMENT" for DDL that must fail, "read TABLE COLUMN...", "mutate TABLE
+// COLUMN=VALUE..." for a mutation of the commit, "commit", or SQL. The expected answer follows "=>"; a step without it
+// must succeed. If a step ends in "aborted at a snapshot", the transaction must be aborted in the modes that read at a
+// snapshot, because in these modes it cannot use objects that have changed since.
 var schemaChanges = []struct{ name, steps string }{
 	{"unused before", `
 		ddl CREATE TABLE N (K INT64) PRIMARY KEY (K)

@@ -189,9 +189,9 @@ func (sc *scope) close(err error) {
 	}
 }
 
-// tooEarly returns the error to report after names could not be resolved in the schema of the snapshot; err says why.
-// If resolve succeeds with the newest schema, the names are newer than the snapshot, so the error also gives the
-// snapshot's timestamp.
+// tooEarly returns the error to report if names could not be resolved in the schema of the snapshot. err says why they
+// could not. The function resolve tries to resolve them in a given schema. If it succeeds with the newest schema, the
+// names are newer than the snapshot, so the error also gives the snapshot's timestamp.
 func (sc *scope) tooEarly(err error, resolve func(*schema.Catalog) error) error {
 	newest := sc.session.db.Catalog()
 	if sc.snapshot == nil || sc.catalog == newest || resolve(newest) != nil {

@@ -162,8 +162,8 @@ func newAccount(registry *database.Registry, cfg Config) *cpu.Account {
 	return registry.CPU()
 }
 
-// keepAccount calls Tick regularly until ctx ends, so that the account shares out, among executions, the CPU time that
-// belongs to no single request.
+// keepAccount calls the account's method Tick regularly until ctx ends. Some CPU time belongs to no single request;
+// Tick divides it among the executions.
 func (s *Server) keepAccount(ctx context.Context) {
 	tick := time.NewTicker(cpu.TickEvery)
 	defer tick.Stop()

@@ -60,8 +60,8 @@ type harness struct {
 	closeStore func()
 }
 
-// A local is the transport of a request without a connection. It passes the messages of a streamed reply to send.
-// Locals are reused, as gRPC's transports are.
+// A local takes the place of a gRPC or REST transport for a request that is made without a connection. It passes the
+// messages of a streamed reply to the function send. Locals are reused, as gRPC's transports are.
 type local struct {
 	send func(m any) error
 	call rpc.Call
@@ -78,8 +78,8 @@ func (l *local) Send(m any) error {
 	return l.call.Cost.WaitForClient(func() error { return l.send(m) })
 }
 
-// beginCall makes the call of a request, as a transport does when it has received the request. The caller runs the
-// call.
+// beginCall makes the rpc.Call of a request, as a transport does when it has received the request. beginCall does not
+// run the method; the caller does.
 func (h *harness) beginCall(m *rpc.Method, req proto.Message, send func(any) error) *local {
 	h.asked.Add(1)
 	l := locals.Get().(*local)

@@ -37,8 +37,8 @@ type sessions struct {
 	log      *slog.Logger
 	random   io.Reader // source of random names
 	byName   sync.Map  // string → *session
-	// storing is locked for reading while a session is deleted, and for writing while the last use of sessions is
-	// stored. Otherwise storing the use could write the record of a deleted session again.
+	// storing is locked for reading while a session is deleted, and for writing while a sweep stores when the sessions
+	// were last used. Without this lock, the sweep could write the record of a deleted session again.
 	storing sync.RWMutex
 }
 
@@ -120,7 +120,8 @@ func sizeOf(db *database.Database, stored *database.Session) int64 {
 	return int64(n)
 }
 
-// add adds a stored session to those that requests can find. kept is the number of bytes charged for it.
+// add adds a stored session to those that requests can find. kept is the number of bytes that were charged to the
+// budget for the session.
 func (s *sessions) add(db *database.Database, stored database.Session, kept int64) *session {
 	name := db.Name() + "/sessions/" + stored.ID
 	stored.ID = name[len(name)-len(stored.ID):] // shares the memory of name

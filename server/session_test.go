@@ -137,8 +137,8 @@ func TestSweep(t *testing.T) {
 	h.insert(multiplexed, list("1", "free"))
 }
 
-// TestFinishedTransactionsAreForgotten begins and ends more transactions than the server remembers, and checks that it
-// forgets the oldest ones.
+// TestFinishedTransactionsAreForgotten checks that the server forgets the oldest finished transactions when more
+// transactions have ended than it remembers.
 func TestFinishedTransactionsAreForgotten(t *testing.T) {
 	ts := new(transactions)
 	key := func(i int) txn.ClientID { return txn.ClientID{Start: 1, Number: uint64(i)} }

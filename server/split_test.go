@@ -27,7 +27,8 @@ func (h *harness) fourSplits(session string) {
 	h.ok(h.addSplits(splitAt("Singers", "", list("25")), splitAt("Singers", "", list("50")), splitAt("Singers", "", list("75"))))
 }
 
-// metric returns the value of the metric whose line in /metrics begins with line; "none" if there is no such line.
+// metric returns the value of a metric. line is the beginning of the metric's line in /metrics: its name and its
+// labels. If /metrics has no such line, the result is "none".
 func (h *harness) metric(line string) string {
 	h.Helper()
 	reply, err := http.Get(h.rest + "/metrics")
@@ -112,7 +113,8 @@ func TestOneExecutionOverFourSplits(t *testing.T) {
 	}
 }
 
-// TestParticipants checks that the statistics count as participants of a transaction the splits that it has written to.
+// TestParticipants checks the number of participants that the statistics show for a transaction. It must be the number
+// of splits that the transaction has written to, or 1 if it has written nothing.
 func TestParticipants(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)

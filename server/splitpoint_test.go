@@ -28,7 +28,8 @@ func (h *harness) addSplits(points ...*databasepb.SplitPoints) error {
 
 const userSplitPoints = "SELECT TABLE_NAME, INDEX_NAME, INITIATOR, SPLIT_KEY, EXPIRE_TIME FROM SPANNER_SYS.USER_SPLIT_POINTS"
 
-// TestAddSplitPoints adds split points in all forms that Cloud Spanner's documentation of split points shows.
+// TestAddSplitPoints checks that the server accepts split points in all forms that Cloud Spanner's documentation of
+// split points shows.
 func TestAddSplitPoints(t *testing.T) {
 	clock := newTestClock()
 	now := clock.now().Truncate(time.Second)

@@ -139,8 +139,8 @@ func rows(it *spanner.RowIterator) string {
 	}
 }
 
-// want runs a query, or reads a whole table or index ("TABLE[@INDEX](COLUMN,...)"), and compares the result with want.
-// A want that ends in "..." is a prefix.
+// want runs a query, or reads a whole table or index ("TABLE[@INDEX](COLUMN,...)"), and checks that the result is the
+// parameter want. If want ends in "...", the result need only begin with the text before it.
 func (o *official) want(tx reader, what, want string) {
 	o.Helper()
 	got := o.get(tx, what)
@@ -165,8 +165,8 @@ func (o *official) at(at time.Time) reader {
 	return o.client.Single().WithTimestampBound(spanner.ReadTimestamp(at))
 }
 
-// notThen returns the end of the error's text for a read at the timestamp at, if the read names an object that did not
-// exist at that time.
+// notThen returns the end of an error text. A read at the timestamp at gets an error that ends so if the read names an
+// object that did not exist at that time.
 func notThen(at time.Time) string { return " at timestamp " + at.UTC().Format(time.RFC3339Nano) }
 
 var firstSchema = []string{"CREATE TABLE A (K INT64, V INT64) PRIMARY KEY (K)", "CREATE INDEX ByV ON A(V)"}

@@ -74,7 +74,8 @@ func (h *harness) shows(session, sql string, want ...string) {
 	}
 }
 
-// TestQueryStatistics runs a known number of queries of known size, and checks their statistics.
+// TestQueryStatistics checks that the statistics of queries show the right numbers after a known number of queries of
+// known size.
 func TestQueryStatistics(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -105,8 +106,8 @@ func TestQueryStatistics(t *testing.T) {
 	h.shows(ses, `SELECT INTERVAL_END FROM SPANNER_SYS.QUERY_STATS_TOTAL_MINUTE ORDER BY 1 LIMIT 1`, "2030-01-02T03:05:00Z")
 }
 
-// TestLiterals runs statements that differ only in literals, and checks that each has its own result, its own row of
-// statistics and its own plan.
+// TestLiterals checks that statements that differ only in literals each have their own result, their own row of
+// statistics and their own plan.
 func TestLiterals(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -135,7 +136,8 @@ func TestLiterals(t *testing.T) {
 	h.shows(ses, `SELECT COUNT(*) FROM SPANNER_SYS.QUERY_PROFILES_TOP_MINUTE WHERE STRPOS(QUERY_PROFILE, '@$') > 0`, "0")
 }
 
-// TestDistributionPercentile computes percentiles of latencies by the SQL that Spanner's documentation shows.
+// TestDistributionPercentile checks that the SQL in Spanner's documentation that computes percentiles of latencies
+// works.
 func TestDistributionPercentile(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
@@ -180,8 +182,8 @@ func TestReadIsOneExecution(t *testing.T) {
 	h.shows(ses, `SELECT EXECUTION_COUNT, AVG_CPU_SECONDS > 0, AVG_CLIENT_WAIT_SECONDS >= 0 FROM SPANNER_SYS.READ_STATS_TOTAL_MINUTE`, "4|true|true")
 }
 
-// TestTransactionStatistics runs a transaction with DML, one with mutations, and one that is abandoned, and checks
-// their statistics.
+// TestTransactionStatistics checks the statistics of a transaction with DML, one with mutations, and one that is
+// abandoned.
 func TestTransactionStatistics(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)

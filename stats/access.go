@@ -17,14 +17,15 @@ const (
 	OpCheck             // a write checks whether rows exist, which does not count as an operation
 )
 
-// Exists is a column that no table has. READ_COLUMNS shows it for an access that only finds out whether a row exists,
-// such as the check of an INSERT. For a READ of a table, READ_COLUMNS shows it in place of the primary key's columns,
-// because the key itself holds their values.
+// Exists is a column name that no table has. The column READ_COLUMNS of the transaction statistics shows it for an
+// access that only finds out whether a row exists, such as the check of an INSERT. For a READ of a table,
+// READ_COLUMNS shows it in place of the primary key's columns, because the key itself holds their values.
 const Exists = "_exists"
 
-// An Access is one operation on one table or index, as statistics name it. It is made once for each table in a plan,
-// projection or mutation, and counted once for each statement or request that uses it. Accesses are immutable; equal
-// ones have equal hashes.
+// An Access describes how a plan, a projection or a mutation accesses one table or index: by which operation, and
+// which columns. It has the names that statistics show. An Access is made once, together with the plan, projection or
+// mutation. Each statement or request that uses it then counts it once. Accesses are immutable; equal ones have equal
+// hashes.
 type Access struct {
 	op      Op
 	target  string    // name of the table or index
@@ -148,7 +149,8 @@ func (a *Access) appendColumns(list []string, target string, written bool) []str
 	return list
 }
 
-// Wrote adds the number of rows that were inserted or updated in a table, and their bytes.
+// Wrote adds a number of rows that were inserted or updated in a table, and their bytes, to the footprint's counts
+// for that table.
 func (f *Footprint) Wrote(table string, rows, bytes int64) {
 	for i := range f.written {
 		if w := &f.written[i]; w.table == table {

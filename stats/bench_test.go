@@ -77,7 +77,8 @@ func BenchmarkLockWait(b *testing.B) {
 	}
 }
 
-// BenchmarkTable measures reading a statistics table whose six hours of minutes have keepTop queries each.
+// BenchmarkTable measures reading a statistics table that shows the minutes of six hours, with keepTop queries for
+// each minute.
 func BenchmarkTable(b *testing.B) {
 	w := newWorld(b)
 	for minute := range 360 {

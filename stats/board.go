@@ -6,9 +6,9 @@ import (
 )
 
 // A board holds the tallies of one family (such as queries) in one interval. A tally counts the events of one subject
-// (such as one SQL text). A full board keeps the heavier half of its tallies and adds the others to the tally rest. So
-// the size of a board is limited, heavy tallies stay however many light subjects come, and the sum of tallies and rest
-// is always the total.
+// (such as one SQL text). The function family.weight says how heavy a tally is. A full board keeps the heavier half
+// of its tallies and adds the others to the tally rest. So the size of a board is limited, heavy tallies stay however
+// many light subjects come, and the sum of tallies and rest is always the total.
 type board struct {
 	family  *family
 	tallies map[uint64]*tally

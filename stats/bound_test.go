@@ -42,9 +42,9 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestMillionTexts records a million different statements once each, and among them about a hundred heavier ones many
-// times. The totals must be exact, all heavy statements must be in the table with exact counts, and memory and disk
-// must stay small.
+// TestMillionTexts checks the statistics of a minute with a million different statements. The test records each of
+// them once, and about a hundred heavier ones many times. The totals must be exact, all heavy statements must be in
+// the table with exact counts, and memory must stay small.
 func TestMillionTexts(t *testing.T) {
 	w := newWorld(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -121,7 +121,7 @@ func TestHugeTexts(t *testing.T) {
 	}
 }
 
-// stored returns how many bytes the statistics of a space take in the store.
+// stored returns how many bytes the statistics of the database with this key space take in the store.
 func (w *world) stored(t *testing.T, space mvcc.Space) (size int) {
 	lower, upper := Range(space)
 	it, err := w.store.NewIter(lower, upper)
@@ -139,7 +139,8 @@ func (w *world) stored(t *testing.T, space mvcc.Space) (size int) {
 	return size
 }
 
-// TestRange: deleting the key range of one space does not delete statistics of other spaces.
+// TestRange: deleting the range of keys that Range returns for the key space of one database does not delete
+// statistics of other databases.
 func TestRange(t *testing.T) {
 	w := newWorld(t)
 	for _, space := range []mvcc.Space{7, 70, 77} {
@@ -205,8 +206,8 @@ func TestDamagedRecord(t *testing.T) {
 	}
 }
 
-// TestManyShapes records more different accesses, footprints and locks than the collector counts separately, and checks
-// that totals are right.
+// TestManyShapes checks that totals are right even if there are more different accesses, footprints and locks than
+// the collector counts separately.
 func TestManyShapes(t *testing.T) {
 	w := newWorld(t)
 	const n = 5000
@@ -233,8 +234,8 @@ func TestManyShapes(t *testing.T) {
 	}
 }
 
-// TestConcurrent records from many goroutines over several minutes while tables are read. No event may be lost or
-// counted twice.
+// TestConcurrent checks that no event is lost or counted twice while many goroutines record events over several
+// minutes and others read the tables.
 func TestConcurrent(t *testing.T) {
 	w := newWorld(t)
 	var mu sync.Mutex

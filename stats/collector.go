@@ -31,8 +31,8 @@ type Config struct {
 // Collector collects the statistics of one database. Any goroutine may call its methods.
 //
 // There is one shard for each stripe of processors (stats/stripe), and a goroutine records an event in the shard of its
-// processor. Recording locks the shard's mutex for a tenth of a microsecond, so goroutines rarely wait for it. Slow
-// work (closing intervals, the store) is done under mu, which recording does not lock.
+// processor. Recording locks the shard's mutex for a tenth of a microsecond, so goroutines rarely wait for it. The slow
+// work, which is to store intervals that have ended, is done under mu, which recording does not lock.
 type Collector struct {
 	cfg    Config
 	opened time.Time

@@ -2,23 +2,24 @@
 // users read it as the tables of SPANNER_SYS.
 //
 // Each database has a Collector, which takes one record per execution (Query, Read, Transaction, LockWait, Profile). An
-// execution is one record however many splits it touched. In the open minute, the Collector adds up the records of
-// equal executions in a tally, which later becomes a row:
+// execution is one record however many splits it touched. During a minute, the Collector adds up the records of equal
+// executions in a tally, which later becomes a row:
 //
 //	record -> shard -> board (queries, reads, ...) -> tally        collector.go, board.go, tally.go
 //
 // When a minute is over, the tallies of its shards are merged. The heaviest tallies are kept, and the others become one
 // tally, so that totals stay exact. All of them together are one stored record. Ten such records make a record of ten
 // minutes, and six of those make a record of an hour (interval.go). Rows are computed from stored records when they are
-// read (tables.go), so memory holds only the open minute.
+// read (tables.go), so memory holds only the current minute.
 //
 // Promises:
 //
 //   - Recording allocates nothing for a subject that was seen before in the same minute.
-//   - Memory and disk are bounded whatever the traffic (limits.go).
+//   - Memory and disk space are limited, even under hostile traffic (limits.go).
 //   - A row never counts too much. If a tally was dropped and its subject comes again, the row counts only from then
 //     on.
-//   - A crash of the process loses at most the last ten seconds, because the open minute is stored that often.
+//   - A crash of the process loses at most the last ten seconds, because the counts of the current minute are stored
+//     that often.
 //
 // Related packages: stats/live lists current activity, stats/cpu measures CPU time, stats/metrics counts requests by
 // API method, and stats/stripe divides counters that all processors change.

@@ -12,11 +12,12 @@ type family struct {
 	sums int    // number of sums that its tallies use; a later release may use more
 	keep int    // number of tallies that are kept per interval
 	// single says that each tally is one event. Tallies of different names are then different even if their
-	// fingerprints are equal, and tallies are never added up or cut.
+	// fingerprints are equal. Two such tallies never share a row, and their texts are never cut.
 	single bool
 	weight func(*tally) int64
-	// peaks says that an interval longer than a minute shows the highest value of a minute instead of the sum. A value
-	// below longerFrom is not shown there.
+	// peaks says how an interval longer than a minute shows a sum: as the highest value that the sum has in any
+	// minute of the interval, and not as the total of these minutes. Such an interval leaves out tallies whose weight
+	// is below longerFrom.
 	peaks      bool
 	longerFrom int64
 	// minutes is how long one-minute intervals are kept. If it is 0, they are kept for resolution.retention.

@@ -136,8 +136,8 @@ func (c *Collector) forgetUnstored(first int64) {
 	c.aside = slices.DeleteFunc(c.aside, func(s *set) bool { return s.minute < first })
 }
 
-// closeMinutes merges the sets of each minute and stores the results. The same batch deletes the copy of a minute that
-// flush stored last. Otherwise a restart would load that copy and count the minute twice.
+// closeMinutes merges the sets of each minute and stores the results in one batch. This batch also deletes the copy
+// of a minute that flush stored last. Otherwise a restart would load that copy and count the minute twice.
 func (c *Collector) closeMinutes(sets []*set) error {
 	if len(sets) == 0 {
 		return nil
@@ -214,8 +214,8 @@ func (c *Collector) rollUp(now time.Time) error {
 	return nil
 }
 
-// rollUpFamily computes a family's intervals of a resolution, from after the newest stored one up to end. If storing
-// fails, the next call computes the same intervals again from the stored shorter ones.
+// rollUpFamily computes the intervals of one family and one resolution that end after the newest stored one and not
+// after the time end. If storing fails, the next call computes the same intervals again from the stored shorter ones.
 func (c *Collector) rollUpFamily(resolution, family int, end time.Time) error {
 	if family == tableSizes {
 		return nil // table sizes are sampled once an hour

@@ -11,8 +11,8 @@ import (
 // maxKeyPart is how many bytes of a string in a key are shown.
 const maxKeyPart = 256
 
-// KeyText formats a key as ROW_RANGE_START_KEY and the split tables show it: albums(2,1) is one row, and albums(2,1+),
-// with open set, is a range that starts there.
+// KeyText formats a key as ROW_RANGE_START_KEY and the split tables show it. The text albums(2,1) means one row. If
+// open is set, the text is albums(2,1+), which means a range that starts at that key.
 func KeyText(table string, key []value.Value, open bool) string {
 	var b strings.Builder
 	b.WriteString(table)

@@ -20,9 +20,9 @@ const (
 	// column that was accessed. A database has at most 5,000 tables (https://cloud.google.com/spanner/quotas#tables).
 	keepTables  = 5_000
 	keepColumns = 20_000
-	// fullTexts is how many bytes of text are stored in full for an interval, from the heaviest row on. Of each text
-	// after that, only shortText bytes are stored. So a day of the longest texts that a hostile client can send takes
-	// about 100 MiB, and usual texts are stored whole.
+	// fullTexts limits the bytes of text that are stored in full for an interval. The text of the heaviest row comes
+	// first. A text that would exceed the limit is cut to shortText bytes. So a day of the longest texts that a
+	// hostile client can send takes about 100 MiB, and usual texts are stored whole.
 	fullTexts = 256 << 10
 	shortText = 2 << 10
 	// maxProfile is the length in bytes of the longest profile that is stored.

@@ -14,7 +14,7 @@ type LockWait struct {
 	Requests []LockRequest // what the waiting transaction and the holders of the lock requested
 }
 
-// Indexes of tally.sums in the statistics of waits for locks.
+// These constants say what each element of tally.sums means in the statistics of waits for locks.
 const (
 	lockWait = iota
 	lockSums

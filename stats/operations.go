@@ -5,10 +5,10 @@ const operationSums = int(OpDelete) + 1
 
 func operationWeight(t *tally) int64 { return t.sums[0] + t.sums[1] + t.sums[2] + t.sums[3] }
 
-// operations counts accesses by their hash. It adds these counts up by table and column only when it is full or is
-// read. That is cheaper than doing so for each access, because many executions share the few different accesses to a
-// table. An index counts as a table of its own, and a write to a table also counts as a write to each of its indexes:
-// https://cloud.google.com/spanner/docs/introspection/table-operations-statistics.
+// operations counts accesses by their hash. It adds these counts up by table and column (addTo) only when it is full
+// or when the totals are needed. That is cheaper than doing so for each access, because many executions share the few
+// different accesses to a table. An index counts as a table of its own, and a write to a table also counts as a write
+// to each of its indexes: https://cloud.google.com/spanner/docs/introspection/table-operations-statistics.
 type operations struct {
 	counts map[uint64]*accessCount
 	free   []*accessCount

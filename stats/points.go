@@ -33,11 +33,11 @@ type ColumnarPolicy struct {
 	Missing int64  // key ranges without a copy, or whose copy must be made again; reads take their rows from the row store
 	Rows    int64  // rows in the chunks
 	Bytes   int64  // bytes of the chunks, compressed
-	// Changed is the approximate number of rows that have changed since they were copied. Reads take these rows from
-	// the row store.
+	// Changed is the approximate number of rows that have changed since they were copied to the columnar copy. Reads
+	// take these rows from the row store.
 	Changed int64
-	// Oldest is the oldest timestamp of a chunk; zero if there are no chunks. Reads find a row in the copy if the row
-	// has not changed since Oldest.
+	// Oldest is the oldest of the timestamps of the copy's chunks; zero if there are no chunks. Reads find a row in
+	// the copy if the row has not changed since Oldest.
 	Oldest time.Time
 }
 

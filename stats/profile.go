@@ -16,7 +16,7 @@ type Profile struct {
 	JSON    string
 }
 
-// Indexes of tally.sums in the statistics of query profiles.
+// These constants say what each element of tally.sums means in the statistics of query profiles.
 const (
 	profileLatency = iota
 	profileSums

@@ -20,7 +20,7 @@ type Read struct {
 	DiskIOCost         float64
 }
 
-// Indexes of tally.sums in the statistics of reads.
+// These constants say what each element of tally.sums means in the statistics of reads.
 const (
 	readCount = iota
 	readFailed

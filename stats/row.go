@@ -34,12 +34,12 @@ func top(c column) column {
 	return c
 }
 
-// sum returns a column that shows sum i unchanged.
+// sum returns a column that shows the tally's sums[i] unchanged.
 func sum(name string, i int) column {
 	return column{name: name, typ: value.Int64Type, of: func(r row) value.Value { return value.OfInt64(r.sums[i]) }}
 }
 
-// sumSeconds returns a column that shows sum i, a sum of durations, in seconds.
+// sumSeconds returns a column that shows the tally's sums[i], a sum of durations, in seconds.
 func sumSeconds(name string, i int) column {
 	return column{name: name, typ: value.Float64Type, of: func(r row) value.Value { return value.OfFloat64(float64(r.sums[i]) / nanos) }}
 }
@@ -71,7 +71,7 @@ func fingerprintColumn(name string) column {
 func nameColumn(name string) column { return text(name, func(s *subject) string { return s.name }) }
 func tagColumn(name string) column  { return text(name, func(s *subject) string { return s.tag }) }
 
-// list returns a column that shows list i of the subject.
+// list returns a column that shows lists[i] of the tally's subject.
 func list(name string, i int) column {
 	return column{name: name, typ: stringsType, top: true, of: func(r row) value.Value { return stringsValue(r.subject.lists[i]) }}
 }

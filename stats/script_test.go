@@ -19,8 +19,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestScripts runs the scripts in testdata on a store in memory and a clock that only the scripts move. Their
-// directives are:
+// TestScripts checks what the tables show after the steps of the scripts in testdata. The scripts run on a store in
+// memory and a clock that only they move. Their directives are:
 //
 //	columns                   print every table with its columns and their types
 //	do                        run the lines of the input, see perform

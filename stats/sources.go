@@ -41,7 +41,7 @@ const (
 	SplitEnd   = "<end>"
 )
 
-// Indexes of tally.sums in the statistics of splits and of table sizes.
+// These constants say what each element of tally.sums means in the statistics of splits and of table sizes.
 const (
 	splitScore = iota
 	splitSums
@@ -58,7 +58,8 @@ const (
 	splitReasons
 )
 
-// sampleSplits adds the load of the splits in the given minute, which has just ended, to the list sets.
+// sampleSplits adds a set with the load of the splits in the given minute, which has just ended, to the list in the
+// parameter sets, and returns the list.
 func (c *Collector) sampleSplits(sets []*set, minute int64) []*set {
 	if c.cfg.Splits == nil {
 		return sets

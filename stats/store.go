@@ -17,8 +17,8 @@ import (
 //	stats/<space>/<resolution>/<family>/<end8>   one family in one interval; end is in seconds, 8 bytes big-endian
 const storeName = "stats/"
 
-// Range returns the range of keys that holds all statistics of a space. This range is deleted when the database is
-// dropped.
+// Range returns the range of keys that holds all statistics of the database with this key space. When the database is
+// dropped, this range is deleted.
 func Range(space mvcc.Space) (lower, upper []byte) {
 	lower = prefix(space)
 	upper = append([]byte(nil), lower...)
@@ -52,8 +52,9 @@ func (c *Collector) behind(resolution, family int, t time.Time) []byte {
 	return c.key(resolution, family, t.Add(time.Second))
 }
 
-// each calls f with the stored intervals whose ends are after from and not after until, oldest first. If a record is
-// damaged or comes from a later release, each logs that and skips the record.
+// each calls f for each stored interval that ends after the time in the parameter from and not after the time in
+// until. The oldest interval comes first. If a record is damaged or comes from a later release, each logs that and
+// skips the record.
 func (c *Collector) each(resolution, family int, from, until time.Time, f func(end time.Time, r record) error) error {
 	it, err := c.cfg.Store.NewIter(c.behind(resolution, family, from), c.behind(resolution, family, until))
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestTag checks Cloud Spanner's rules for tags, and tags that hostile clients send.
+// TestTag checks that Tag returns each tag in the form that Cloud Spanner shows, also for tags that hostile clients
+// send. For a usual tag it must not allocate memory.
 func TestTag(t *testing.T) {
 	long := strings.Repeat("x", maxTag)
 	for tag, want := range map[string]string{

@@ -35,9 +35,9 @@ func (m *batchMemory) GetEach(ctx context.Context, keys [][]byte, _ mvcc.Timesta
 	return nil
 }
 
-// TestReadAhead checks that ReadAhead followed by Reopen gives the same rows as Reopen alone. It also checks that
-// Reopen reads only these keys from the View: a row that is too large, the rows after it, and keys that were not
-// announced with Expect.
+// TestReadAhead checks that ReadAhead followed by Reopen gives the same rows as Reopen alone. It also checks how many
+// rows Reopen reads from the View: only those that ReadAhead did not keep (a row that is too large, and the rows
+// after it), and those for which Reopen does not ask in the order of the calls of Expect.
 func TestReadAhead(t *testing.T) {
 	const missing = 100
 	for _, c := range []struct {

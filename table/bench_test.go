@@ -48,7 +48,7 @@ func loadBench(tb testing.TB, n int) (*schema.Table, *mapWriter) {
 
 const benchCount = 10_000
 
-// BenchmarkScanToWire reads all rows to wire bytes.
+// BenchmarkScanToWire measures reading all rows and encoding them for the response (AppendWire).
 func BenchmarkScanToWire(b *testing.B) {
 	t, m := loadBench(b, benchCount)
 	p, err := NewProjection(t, nil, t.Columns)
@@ -99,7 +99,8 @@ func BenchmarkScanTwoColumns(b *testing.B) {
 	b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "rows/s")
 }
 
-// BenchmarkPointToWire reads one row by key, including the computation of its span.
+// BenchmarkPointToWire measures reading one row by its key and encoding it for the response (AppendWire). The time
+// includes the computation of the row's Span.
 func BenchmarkPointToWire(b *testing.B) {
 	t, m := loadBench(b, benchCount)
 	p, _ := NewProjection(t, nil, t.Columns)

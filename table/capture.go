@@ -55,8 +55,8 @@ func NewWatch(t *schema.Table, by schema.Watcher) *Watch {
 	return w
 }
 
-// captureWrite hands the row that the method write has just written to the change streams. A REPLACE of an existing row
-// counts as a deletion and an insert.
+// captureWrite tells the change streams that watch the table about the row that the method write has just stored. A
+// REPLACE of an existing row counts as a deletion and an insert.
 func (c *Changes) captureWrite(ctx context.Context, b *rowBuilder, key []byte, old []value.Value) error {
 	switch {
 	case b.watches == nil:
@@ -71,8 +71,8 @@ func (c *Changes) captureWrite(ctx context.Context, b *rowBuilder, key []byte, o
 	return c.capture(ctx, b.target, Insert, key, nil, b.row, b.written)
 }
 
-// capture hands a change of a row of g to the change streams that watch the table. If the row was not deleted,
-// c.pendKey must list the pending commit timestamps in its key.
+// capture tells the change streams that watch the table about a change of a row of g. Unless op is Delete, c.pendKey
+// must list the pending commit timestamps in the row's key.
 func (c *Changes) capture(ctx context.Context, g *target, op Op, key []byte, old, row []value.Value, written []bool) error {
 	if g.watches == nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 )
 
 // actions records what the mutations of one commit do to tables that have foreign keys with ON DELETE CASCADE, and
-// finds conflicts. In two cases a commit fails, whatever the order of its mutations. First: one mutation writes a value
-// to which such a foreign key refers, and another deletes the referenced row. Second: a mutation writes a row that a
+// finds conflicts. A commit fails in two cases, for any order of its mutations. First: one mutation writes a value to
+// which such a foreign key refers, and another deletes the referenced row. Second: a mutation writes a row that a
 // cascade of the same commit deletes. DML statements of one transaction may do both, because each statement takes
 // effect before the next begins. Source: https://cloud.google.com/spanner/docs/foreign-keys/overview.
 type actions struct {
@@ -22,8 +22,8 @@ type actions struct {
 	deleted map[string]bool
 }
 
-// writtenValue is a row of a referenced table that the commit has written. column is the first written column to which
-// a foreign key refers.
+// writtenValue records that the commit has written a row of a referenced table. column is the first written column to
+// which a foreign key refers.
 type writtenValue struct {
 	column *schema.Column
 	table  *schema.Table

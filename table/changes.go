@@ -22,7 +22,8 @@ type Changes struct {
 	now   time.Time
 	count int64 // mutations
 	bytes int64 // size of the keys and values written, in bytes
-	// maxCount and maxBytes are the limits of count and bytes; beyond them a write fails.
+	// maxCount and maxBytes are the highest permitted values of the fields count and bytes. A write that exceeds one
+	// of them fails.
 	maxCount, maxBytes int64
 	// dml is set for a DML statement. SQL sees the rows that it writes, so their virtual columns must be computed,
 	// too.
@@ -338,7 +339,7 @@ func (c *Changes) upsert(ctx context.Context, b *rowBuilder, key []byte, vals []
 	return true, c.write(ctx, b, key, nil, b.inserts)
 }
 
-// update sets columns of the row old. The bytes of old may belong to the Writer.
+// update sets columns of the row old. It does not modify the bytes of old, which may belong to the Writer.
 func (c *Changes) update(ctx context.Context, b *rowBuilder, old Stored, vals []value.Value) error {
 	if err := b.decode(b.old, old); err != nil {
 		return err

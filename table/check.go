@@ -175,9 +175,8 @@ func textLength(v value.Value) int64 {
 	return int64(len(v.AsBytes()))
 }
 
-// safeKeyBytes is an encoded length in bytes. A key that is not longer than that is always within the limit
-// MaxKeyBytes, because the encoding of a key part is at most 8 bytes shorter than the size that counts towards the
-// limit.
+// safeKeyBytes is a length in bytes. An encoded key of at most this length is always within the limit MaxKeyBytes,
+// because the encoding of a key part is at most 8 bytes shorter than the size that counts towards the limit.
 const safeKeyBytes = MaxKeyBytes - 8*maxStoredParts
 
 // checkKeySize returns an error if a key is longer than MaxKeyBytes. A STRING or BYTES value counts with its bytes, a

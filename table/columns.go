@@ -23,8 +23,9 @@ func (r *Rows) Fill(columns []value.Column, size int) (rows int, err error) {
 }
 
 // FillBatch is Fill with a limit on the rows: it appends no more rows than the parameter most, and about size stored
-// bytes. It also stops after a large row (IsLarge), because the next call of Next ends the charge for that row's
-// memory. It returns the number of appended rows even if there is an error. Rows.DataSize does not count these rows.
+// bytes. It also stops after a large row (IsLarge), because the memory of that row is charged to the request only
+// until the next call of Next. It returns the number of appended rows even if there is an error. Rows.DataSize does
+// not count these rows.
 func (r *Rows) FillBatch(columns []value.Column, most, size int) (rows int, err error) {
 	for rows < most && size > 0 {
 		ok, err := r.Next()
@@ -43,8 +44,8 @@ func (r *Rows) FillBatch(columns []value.Column, most, size int) (rows int, err 
 	return rows, nil
 }
 
-// decodeTo appends each value of the row to its column in columns. Unlike appendTo, it does not count the bytes of
-// data.
+// decodeTo appends each value of the row to its column in columns. Unlike appendTo, it does not add the sizes of the
+// values to l.data.
 func (l *located) decodeTo(columns []value.Column) (err error) {
 	for i := range l.p.sources {
 		s, to := &l.p.sources[i], columns[i]
@@ -67,7 +68,7 @@ func (l *located) decodeTo(columns []value.Column) (err error) {
 	return nil
 }
 
-// appendTo appends each value of the row to its column in columns, and counts the bytes of data in l.data.
+// appendTo appends each value of the row to its column in columns, and adds the sizes of the values to l.data.
 func (l *located) appendTo(columns []value.Column) (err error) {
 	size := 0
 	for i := range l.p.sources {

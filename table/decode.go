@@ -20,9 +20,9 @@ func NewDecoder(p *Projection) *Decoder {
 	return d
 }
 
-// Find says whether a key in the projection's key range belongs to a row or entry of the projection. If it does, own is
-// true, and the caller may call Append. If the key belongs to another table or index, skip is the next bound at which
-// keys of the projection may follow.
+// Find says whether a key in the projection's key range belongs to a row or entry of the projection. If it does, own
+// is true, and the caller may call Append. If the key belongs to another table or index, skip is a bound after it: no
+// key of the projection lies between the two.
 func (d *Decoder) Find(key []byte) (own bool, skip []byte, err error) {
 	switch at := d.row.p.walk(key, d.row.offsets); at.where {
 	case ownKey:

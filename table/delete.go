@@ -145,8 +145,8 @@ const (
 	always                        // an error as soon as the child is found
 )
 
-// deleteChildren deletes the rows that are interleaved in the row of g at key. For child tables with ON DELETE NO
-// ACTION, it instead checks rule, which says when a remaining child is an error.
+// deleteChildren deletes the rows that are interleaved in the row of g at key. In child tables with ON DELETE NO
+// ACTION it deletes nothing; for these, rule says when a remaining child row is an error.
 func (c *Changes) deleteChildren(ctx context.Context, g *target, key []byte, rule childRule) error {
 	for _, child := range g.children {
 		if child.Interleave == schema.InterleaveIn {

@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Descriptors caches what writers derive from the tables of one schema version. The first write to a table makes the
-// table's descriptor. A Descriptors lives as long as the schema version. Many goroutines may use it at once.
+// Descriptors holds the descriptors of the tables of one schema version. The first write to a table makes the table's
+// descriptor. A Descriptors lives as long as the schema version. Many goroutines may use it at once.
 type Descriptors struct {
 	catalog *schema.Catalog
 	byTable sync.Map // *schema.Table to *descriptor
@@ -36,8 +36,9 @@ func (d *Descriptors) of(t *schema.Table) (*descriptor, error) {
 	return found.(*descriptor), nil
 }
 
-// descriptor holds what writers derive from the definition of one table. Making a descriptor takes longer than
-// committing one row, so it is cached. A descriptor is immutable.
+// descriptor holds what writers need to know about one table, such as its layout, its index entries and its foreign
+// keys. Computing this from the table's definition takes longer than committing one row, so it is cached. A
+// descriptor is immutable.
 type descriptor struct {
 	table    *schema.Table
 	layout   *Layout
@@ -194,7 +195,7 @@ func orderGenerated(t *schema.Table, wanted func(*schema.Column) bool) (order []
 	return order, nil
 }
 
-// writes reports whether a row's value, a key, an index entry or a check needs the column.
+// writes reports whether a writer needs the value of the column for a row's value, a key, an index entry or a check.
 func (d *descriptor) writes(c *schema.Column) bool {
 	if c.Stored || c.KeyOrdinal >= 0 {
 		return true

@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// TestDescriptors lets many goroutines write one table for the first time and checks that they share one descriptor. A
-// later schema version must have a descriptor of its own.
+// TestDescriptors checks that all goroutines that write a table for the first time at once share one descriptor, and
+// that a later schema version has a descriptor of its own. A column that is generated from itself must be an error.
 func TestDescriptors(t *testing.T) {
 	script := newScript()
 	if err := script.ddl("CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Expired is a row that its table's row deletion policy permits to delete.
+// Expired is a row that the row deletion policy of its table allows to be deleted.
 type Expired struct {
 	Key []byte    // as stored
 	At  time.Time // the value of the policy's column

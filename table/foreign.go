@@ -98,8 +98,8 @@ func (r reference) found(ctx context.Context, view View) (bool, error) {
 	return n > 0, err
 }
 
-// checkForeignKeys checks that the rows to which g.row refers exist. It also handles the rows that refer to values
-// that old had and that g.row no longer has.
+// checkForeignKeys checks that the rows to which g.row refers exist. If old had values to which other rows refer, and
+// g.row no longer has them, it calls releaseReference, which deletes or checks the referring rows.
 func (c *Changes) checkForeignKeys(ctx context.Context, g *target, old []value.Value) error {
 	for _, fk := range g.foreign {
 		if !anyChanged(fk.Columns, g.changed) {

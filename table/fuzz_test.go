@@ -26,7 +26,7 @@ func (s *byteSource) Uint64() uint64 {
 	return (binary.LittleEndian.Uint64(b[:])<<32 + s.drawn) * 0x9E3779B97F4A7C15
 }
 
-// FuzzMutations applies commits to a store and to the model of TestModel and compares the results. The fuzzer's bytes
+// FuzzMutations checks that commits have the same results in a store as in the model of TestModel. The fuzzer's bytes
 // choose the commits.
 func FuzzMutations(f *testing.F) {
 	for i := range byte(4) {
@@ -53,8 +53,8 @@ func FuzzMutations(f *testing.F) {
 	})
 }
 
-// FuzzKeySets reads key sets from a store with a few rows and compares the result with the model. The fuzzer's bytes
-// choose the key sets.
+// FuzzKeySets checks that reading a key set from a store with a few rows returns the same rows as the model of
+// TestModel. The fuzzer's bytes choose the key sets.
 func FuzzKeySets(f *testing.F) {
 	f.Add(uint64(1), []byte{1, 2, 3, 4, 5, 6, 7, 8, 9})
 	f.Add(uint64(2), []byte{200, 9, 100, 40, 50, 60, 70, 80, 90, 250, 3})
@@ -80,7 +80,7 @@ func FuzzKeySets(f *testing.F) {
 	})
 }
 
-// FuzzStored decodes damaged keys and values. The result must be an error or a row, never a panic.
+// FuzzStored checks that decoding damaged keys and values returns an error or a row, and does not panic.
 func FuzzStored(f *testing.F) {
 	script := newScript()
 	if err := script.ddl(modelDDL); err != nil {

@@ -72,8 +72,8 @@ func (l *Layout) checkKeySet(ks KeySet) error {
 }
 
 // checkKey returns an error if the key k has fewer values than least, more values than a key of the layout has, or a
-// pending commit timestamp. The key of an index entry may include values for some or all columns of the suffix, in
-// order.
+// pending commit timestamp. After its declared parts, the key of an index entry may give parts of the primary key, in
+// the order of Layout.Key.
 func (l *Layout) checkKey(k []value.Value, least int) error {
 	if len(k) < least || len(k) > len(l.Key) {
 		return usererror.WrongKeyParts(l.Name(), l.declared, len(k), keyText(k))

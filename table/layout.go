@@ -96,8 +96,8 @@ func keyColumns(t *schema.Table, key []schema.KeyPart) []int {
 	return columns
 }
 
-// An ID up to shortIDs is encoded in one byte, ID + 1, so from 0x02 on. A larger ID is encoded as the byte 0xF0 + the
-// number of its bytes, followed by its bytes.
+// shortIDs is the largest ID that appendID encodes in one byte. The value of that byte is ID + 1, so it is at least
+// 0x02. A larger ID is encoded as the byte longID + the number of the ID's bytes, followed by these bytes.
 const (
 	shortIDs = 0xEE
 	longID   = 0xF0
@@ -158,8 +158,8 @@ func (l *Layout) AppendKey(dst []byte, vals []value.Value) []byte {
 	return append(l.appendPrefix(dst, vals), keyEnd)
 }
 
-// appendPrefix appends the prefix that all keys have in common whose first parts have the values vals. If a table or
-// index ID follows the last of these parts, the prefix includes that ID.
+// appendPrefix appends the common prefix of all keys whose first parts have the values vals. If a table or index ID
+// follows the last of these parts, the prefix includes that ID.
 func (l *Layout) appendPrefix(dst []byte, vals []value.Value) []byte {
 	markers := l.markers
 	for i := 0; ; i++ {
@@ -409,8 +409,8 @@ func (l *Layout) PrefixLen(key []byte, parts int) int {
 	}
 }
 
-// misplaced says where a key lies that has other bytes in place of marker m of the layout. rest holds the key's bytes
-// from that place on.
+// misplaced says where a key lies (see where) if, at the place of marker m of the layout, it has other bytes than
+// that marker. rest holds the key's bytes from that place on.
 func (l *Layout) misplaced(rest []byte, m int) where {
 	switch {
 	case m == 0 || len(rest) == 0:
@@ -421,7 +421,7 @@ func (l *Layout) misplaced(rest []byte, m int) where {
 	return afterOwn
 }
 
-// appendSkip appends the first bound after key at which keys of this layout can follow. p is the result of walk for
+// appendSkip appends the first bound after key behind which a key of this layout can lie. p is the result of walk for
 // key; p.where must be beforeOwn or afterOwn.
 func (l *Layout) appendSkip(dst, key []byte, p place) []byte {
 	if p.where == afterOwn {

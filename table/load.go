@@ -163,7 +163,7 @@ func (l *loader) rowBytes(row int) int {
 	return n
 }
 
-// checkAt checks the value of one row in this column as far as l.check demands.
+// checkAt makes those checks of a row's value in this column that l.check says.
 func (l *loadedColumn) checkAt(c *Changes, t *schema.Table, row int) error {
 	if !l.source.IsNull(row) {
 		switch l.check {

@@ -37,9 +37,9 @@ CREATE UNIQUE NULL_FILTERED INDEX DeepUnique ON Deep (V);
 CREATE INDEX CascIn ON Casc (A, S DESC, V), INTERLEAVE IN P;
 `
 
-// TestModel applies random commits to a store and to the model, which holds rows in plain maps and implements the
-// rules in a simple way. It checks that both agree on which commits fail, on every row and index entry, and on the
-// rows in random key sets.
+// TestModel checks that random commits have the same results in a store as in the model, which holds rows in plain
+// maps and implements the rules in a simple way. Both must agree on which commits fail, on every row and index entry,
+// and on the rows in random key sets.
 func TestModel(t *testing.T) {
 	seeds := []uint64{*seed}
 	if *seed == 0 {
@@ -65,8 +65,8 @@ CREATE UNIQUE NULL_FILTERED INDEX OneW ON K (W, F) STORING (V);
 CREATE INDEX ByB ON Child (B DESC);
 `
 
-// TestModelOfFloats runs the model test with zeros of both signs and several NaNs. Reads through an index must show
-// the same values as reads of the table.
+// TestModelOfFloats checks the same as TestModel, with zeros of both signs and several NaNs. Reads through an index
+// must show the same values as reads of the table.
 func TestModelOfFloats(t *testing.T) {
 	for s := range modelSeeds(30) {
 		t.Run(fmt.Sprint(s), func(t *testing.T) { runModel(t, floatDDL, s, 120) })
@@ -611,7 +611,8 @@ func (m *model) compareRead(t *testing.T, store *mapWriter, tab *schema.Table, x
 	return n
 }
 
-// readAll reads all rows of read. After it has read resume rows, it continues with a new Read.
+// readAll returns all rows of read. If resume is above 0, readAll stops after that number of rows and continues with
+// a new Read.
 func readAll(t *testing.T, store *mapWriter, read Read, resume int) [][]value.Value {
 	t.Helper()
 	var got [][]value.Value

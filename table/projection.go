@@ -102,8 +102,9 @@ func NewProjection(t *schema.Table, index *schema.Index, columns []*schema.Colum
 	return p, nil
 }
 
-// source finds where the value of c is stored. Until numberFields runs, the place of a field is its ColumnID. depth is
-// the number of generated columns passed on the way to c; a limit on it ends a cycle.
+// source finds where the value of c is stored. Until numberFields runs, the place of a field is its ColumnID. depth
+// is how many generated columns led to c, each computed from the next; it is limited, so that a cycle ends in an
+// error.
 func (p *Projection) source(c *schema.Column, depth int) (source, error) {
 	if c.Ordinal < 0 {
 		return p.virtualSource(c, depth)
@@ -357,7 +358,7 @@ func (l *located) appendWire(dst []byte, sources []source) []byte {
 	return dst
 }
 
-// rowSize returns the data size in bytes of a value whose stored payload is given.
+// rowSize returns how many bytes a value counts in Rows.DataSize. payload is the stored form of the value.
 func (s *source) rowSize(payload []byte) int {
 	switch {
 	case s.size > 0:
@@ -368,7 +369,8 @@ func (s *source) rowSize(payload []byte) int {
 	return value.RowDataSize(payload, s.typ)
 }
 
-// wireSize returns the data size in bytes of a key part. field is the part in wire form, as appendWire appended it.
+// wireSize returns how many bytes a key part counts in Rows.DataSize. field is the part in wire form, as appendWire
+// appended it.
 func (s *source) wireSize(field []byte) int {
 	if s.size > 0 && !value.IsNullField(field) {
 		return s.size

@@ -330,7 +330,8 @@ func (r *Rows) Stored() Stored {
 	return Stored{Key: b[:n:n], Value: b[n:]}
 }
 
-// Stored is a row in its stored form. Layout describes the key, rowVersion the value.
+// Stored is a row in its stored form. Layout describes the form of the key, and the comment of rowVersion that of the
+// value.
 type Stored struct{ Key, Value []byte }
 
 // Release lets the storage engine free the resources that a snapshot read of ranges holds. Call it before a long wait.

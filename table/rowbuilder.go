@@ -147,8 +147,9 @@ func (b *rowBuilder) writtenByInsert() []bool {
 	return written
 }
 
-// count computes how many mutations an inserted and an updated row count as. It counts the given columns, all key
-// columns, and the columns that defaults, ON UPDATE and stored generated columns set.
+// count computes how many mutations an inserted and an updated row count as. Both count the given columns and all key
+// columns. An insert also counts stored generated columns and columns with a default. An update also counts the
+// stored generated columns that read a given column, and the columns with ON UPDATE.
 func (b *rowBuilder) count() {
 	var given, filled, refreshed int64
 	for _, c := range b.table.Columns {

@@ -23,7 +23,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestScripts runs the scripts in testdata/scripts. Commands:
+// TestScripts checks the output of the scripts in testdata/scripts. Commands:
 //
 //	ddl                                 statements, ended by ;
 //	commit [quiet]                      mutations, one per line: OP table (columns) [row]... or delete table keys...

@@ -35,9 +35,9 @@ type Finding struct {
 	Detail string // the key, and what else is known about the error
 }
 
-// Verifier checks the rows of tables: against the schema, against their index entries, and for the parent rows and
-// referenced rows that they need. It reads each row and each entry once and looks up related rows by key, so its
-// memory does not grow with the data. It continues after a finding.
+// Verifier checks that the rows of tables fit the schema and their index entries, and that each parent row and each
+// referenced row that they need exists. It reads each row and each entry once and looks up related rows by key, so
+// its memory does not grow with the data. It continues after a finding.
 type Verifier struct {
 	View   View
 	Tables *Descriptors

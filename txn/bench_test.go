@@ -141,8 +141,9 @@ func BenchmarkPointRead(b *testing.B) {
 	}
 }
 
-// BenchmarkScan scans rows of 1 kB, in a snapshot and in transactions. "merged" is a transaction that has written a
-// row outside the range; "partial" locks as it scans. One operation is one row.
+// BenchmarkScan scans rows of 1 kB, in a snapshot and in transactions. In the case "merged", the transaction has
+// written a row outside the range. In the case "partial", the scan locks each row when it reaches the row, and not
+// the whole range at its start. One operation is one row.
 func BenchmarkScan(b *testing.B) {
 	const rows = 50_000
 	m := loaded(b, rows)
@@ -184,8 +185,8 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkScanBesideCommits scans rows of 1 kB in a transaction that locks as it scans. After every row, another
-// transaction commits a row outside the range. One operation is one row.
+// BenchmarkScanBesideCommits scans rows of 1 kB in a transaction; the scan locks each row when it reaches the row.
+// After every row, another transaction commits a row outside the range. One operation is one row.
 func BenchmarkScanBesideCommits(b *testing.B) {
 	const rows = 50_000
 	m := loaded(b, rows)

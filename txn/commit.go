@@ -69,8 +69,8 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 	return ts, err
 }
 
-// close stops all requests, except Commit's own, from adding writes and reads that Commit must validate. It returns a
-// savepoint of the writes so far.
+// close makes the transaction refuse all writes of requests other than Commit's own, and those of their reads that
+// Commit would have to validate. It returns a savepoint of the writes so far.
 func (t *Tx) close() Savepoint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -245,8 +245,8 @@ func (t *Tx) appendRecords(b kv.Batch, f *pendingCommit) (changestream.Touched, 
 // of CPU time. So its commit counts as a wait (cpu.Waiting): the meter pauses, and other goroutines may use the thread.
 const longCommit = 64 << 10
 
-// fill adds the transaction's writes to batch b, and their keys to where, which recentCommits will store. It replaces
-// each pending commit timestamp by the timestamp of the commit.
+// fill adds the transaction's writes to batch b. It adds the keys of the writes to the parameter where, which
+// recentCommits will store. It replaces each pending commit timestamp by the timestamp of the commit.
 func (t *Tx) fill(b *mvcc.Batch, f *pendingCommit, where *written) (err error) {
 	if run := t.onlyRun(); run != nil {
 		for i := range run.Len() {

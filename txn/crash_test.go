@@ -21,20 +21,21 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestCrash runs commits, schema changes, strong reads, reads at chosen timestamps and restarts on a file system that
-// forgets what was not synced. It crashes the machine at many points: at each, a random part of what had not been
-// synced is lost, and the store is opened from the files that remain. Then these statements must hold:
+// TestCrash checks that a crash of the machine breaks no promise that was made before it. The test runs commits,
+// schema changes, strong reads, reads at chosen timestamps and restarts on a file system that forgets what was not
+// synced. It crashes the machine at many points: at each, a random part of what had not been synced is lost, and the
+// store is opened from the files that remain. Then these statements must hold:
 //
 //   - no acknowledged commit or schema change is missing, and none is incomplete;
 //   - the outcome and the change stream records of a commit are stored if and only if its writes are, and all have
 //     the same timestamp;
 //   - every commit that was visible is stored;
 //   - no commit ever appears at or below a timestamp that was visible or at which a read has read: the next one is
-//     above all of these, and above all timestamps in the store, whatever the clock shows.
+//     above all of these, and above all timestamps in the store, even if the clock has gone back.
 //
-// A seed fixes the actions of the clients, and the operations of the file system at which the machine crashes. With one
-// client, the operations of the file system come in the same order each time, except for those by which the oracle
-// raises its bound of timestamps on disk in the background.
+// A seed fixes the actions of the clients, and the operations of the file system at which the machine crashes. With
+// one client, the operations of the file system come in the same order each time, except for those by which the
+// oracle raises its bound of timestamps on disk in the background.
 func TestCrash(t *testing.T) {
 	seeds, points := uint64(32), atomic.Int64{}
 	if testing.Short() {
@@ -79,7 +80,8 @@ type crashRun struct {
 	crashes []crash
 }
 
-// crash is one crash of the machine: what had been promised before, and what the store holds after it.
+// crash is one crash of the machine: the oracle's watermark just before it (visible), and what the store holds after
+// it.
 type crash struct {
 	visible mvcc.Timestamp
 	has     map[mvcc.Timestamp]bool // timestamps of the commits in the store after the crash

@@ -32,8 +32,8 @@ type cursor struct {
 	merged   bool
 }
 
-// open starts the scan of the committed keys in [start, end), and moves over to the transaction's first write in that
-// range.
+// open starts the scan of the committed keys in [start, end), and moves c.over to the transaction's first write in
+// that range.
 func (c *cursor) open(start, end string) (err error) {
 	c.start, c.end = start, end
 	c.baseOK, c.baseRead = false, false
@@ -75,7 +75,7 @@ func (t *Tx) copyWrites() *btree.Map[string, write] {
 
 var noWrites = new(btree.Map[string, write])
 
-// bound sets overOK to false if over has left the range.
+// bound sets c.overOK to false if c.over has left the range.
 func (c *cursor) bound() {
 	if c.overOK && (c.over.Key() < c.start || c.over.Key() >= c.end) {
 		c.overOK = false
@@ -121,8 +121,8 @@ func (c *cursor) step() (more bool) {
 	return more
 }
 
-// merge moves to the next key of base or over. A write hides the committed value of its key. A key that the
-// transaction has deleted is skipped.
+// merge moves to the next key of c.base (committed keys) or c.over (writes). A write hides the committed value of its
+// key. A key that the transaction has deleted is skipped.
 func (c *cursor) merge() bool {
 	if !c.baseRead {
 		c.baseRead = true
@@ -181,7 +181,7 @@ func (c *cursor) SkipTo(key []byte) {
 	}
 }
 
-// overSteps is the number of single steps that SkipTo tries in the writes before it seeks.
+// overSteps is the number of writes that SkipTo passes one by one before it searches the map of writes for the key.
 const overSteps = 4
 
 // Key implements table.Cursor.

@@ -24,8 +24,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestFaults runs clients that commit, read and change the schema on a faulty disk. One call of the file system, or
-// that call and all later ones, returns an error or finds the disk full. Then these statements must hold:
+// TestFaults checks that errors of the disk lose no acknowledged commit and that every request returns. It runs clients
+// that commit, read and change the schema on a faulty disk: one call of the file system, or that call and all later
+// ones, returns an error or finds the disk full. Then these statements must hold:
 //
 //   - every request returns (if one hangs, the test exceeds the time limit of go test);
 //   - the store either continues, and accepts commits again when the disk has room, or it has reported its failure and

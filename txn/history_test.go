@@ -23,8 +23,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestSerialOrder runs random transactions of all modes at once. It compares the reads of each transaction that
-// committed, at timestamp C, with later reads of the database at past timestamps:
+// TestSerialOrder checks that transactions that run at the same time have the guarantees of their modes. It runs random
+// transactions of all modes, and compares the reads of each transaction that committed, at timestamp C, with later
+// reads of the database at past timestamps. These statements must hold:
 //
 //   - in a serializable transaction, each read returned the state just before C, so the order of timestamps is a
 //     serial order;
@@ -304,8 +305,8 @@ func checkRealTime(t *testing.T, done []*ran) {
 	}
 }
 
-// TestLinearizable runs serializable transactions that append to lists, and strong reads of the lists. Package
-// porcupine checks that the history is linearizable.
+// TestLinearizable checks with package porcupine that a history of serializable transactions and strong reads is
+// linearizable. The transactions append to lists, and the strong reads read the lists.
 func TestLinearizable(t *testing.T) {
 	for seed := range uint64(6) {
 		m := newManager(t, slowStore{openStore(t, vfs.NewMem(), "data")}, time.Now)
@@ -337,7 +338,7 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// lists is the state of the model: the text of each list, by key.
+// lists is the state of listModel: the text of each list, by key.
 type lists [3]string
 
 // listOp is a transaction: the keys that it reads, and the keys to which it then appends item.

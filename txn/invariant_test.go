@@ -290,8 +290,8 @@ func testPendingKeysAreLocked(t *testing.T) {
 }
 
 // TestPendingKeysGoTogether: transactions that write keys with a pending commit timestamp neither wait for each other
-// nor abort each other. Transactions that read in the range of such keys, or write a complete key there, wait for all
-// of the writers.
+// nor abort each other. Transactions that read in the range of such keys, or write there a key whose timestamp is
+// known, wait for all of the writers.
 func TestPendingKeysGoTogether(t *testing.T) {
 	for _, mode := range modes {
 		for _, desc := range []bool{false, true} {

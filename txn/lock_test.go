@@ -9,9 +9,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestRunOverlaps compares the results of overlaps and covers with sets of keys, for random requests: points, ranges
-// and runs (table.Run). Two requests overlap if and only if they have a key in common. A request covers another one
-// only if it has all keys of the other one.
+// TestRunOverlaps checks overlaps and covers for random requests: points, ranges and runs (table.Run). Two requests
+// overlap if and only if they have a key in common. A request covers another one only if it has all keys of the other
+// one.
 func TestRunOverlaps(t *testing.T) {
 	const keys = 12
 	name := func(i int) string { return fmt.Sprintf("%02d\x00", i) }

@@ -32,7 +32,8 @@ func wantCode(t *testing.T, err error, want codes.Code) {
 	}
 }
 
-// TestBounds reads with every kind of timestamp bound, at timestamps before and after the newest commit.
+// TestBounds checks which version of a row a read sees with each kind of timestamp bound, at timestamps before and
+// after the newest commit.
 func TestBounds(t *testing.T) {
 	m, clock := manual(t)
 	ctx := context.Background()
@@ -445,8 +446,8 @@ func testCommitsShareSyncs(t *testing.T) {
 	}
 }
 
-// TestSharedTransaction runs eight requests of one transaction at once, in each mode. Each request must read the value
-// that it has just written.
+// TestSharedTransaction checks that requests of one transaction can run at once: in each mode, each of eight requests
+// must read the value that it has just written.
 func TestSharedTransaction(t *testing.T) {
 	m, _ := manual(t)
 	ctx := context.Background()
@@ -477,8 +478,8 @@ func TestSharedTransaction(t *testing.T) {
 	}
 }
 
-// TestConcurrentEnds runs two Commits and a Rollback of one transaction at once. Either both Commits succeed, with the
-// same timestamp, and the Rollback fails, or both Commits fail and the Rollback succeeds.
+// TestConcurrentEnds checks what happens if two Commits and a Rollback of one transaction run at once. Either both
+// Commits succeed, with the same timestamp, and the Rollback fails, or both Commits fail and the Rollback succeeds.
 func TestConcurrentEnds(t *testing.T) {
 	m := newManager(t, slowStore{openStore(t, vfs.NewMem(), "data")}, time.Now)
 	ctx := context.Background()

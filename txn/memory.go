@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// A write is in memory twice: in the transaction until it ends, and in the batch that commits the write.
-	// writeBytes is the overhead in bytes of one entry in the transaction's map of writes.
+	// copies is 2 because a write is in memory twice: in the transaction until it ends, and in the batch that commits
+	// the write. writeBytes is the overhead in bytes of one entry in the transaction's map of writes.
 	copies     = 2
 	writeBytes = 192
 	// A transaction is charged in steps of at least chargeBytes bytes, so a small transaction is never charged.
@@ -97,8 +97,8 @@ func (t *Tx) Prepay(from *memory.Account, n int64) {
 	}
 }
 
-// rollbackTo sets the bytes of writes back to an earlier count, and gives the difference back to the budget. The
-// bytes of locks stay charged.
+// rollbackTo sets f.writes, the bytes of writes, back to an earlier count, which is the parameter writes. It gives
+// the difference back to the budget. The bytes of locks stay charged.
 func (f *footprint) rollbackTo(writes int64) {
 	f.writes = writes
 	if less := f.charged - f.writes - f.locks; less > 0 && f.counts && !f.ended {

@@ -22,9 +22,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestModel takes random steps in several transactions, in one goroutine. It compares all reads with a plain model:
-// the list of all commits. A request that would have to wait for a lock returns an error instead. The model predicts
-// which optimistic commits conflict. A failing seed takes the same steps when it runs again.
+// TestModel checks that all reads of transactions return what a plain model says, which is the list of all commits.
+// The test takes random steps in several transactions, in one goroutine. A request that would have to wait for a lock
+// returns an error instead. The model predicts which optimistic commits conflict. A failing seed takes the same steps
+// when it runs again.
 func TestModel(t *testing.T) {
 	randomtest.Run(t, 150, 20, 400, func(seed uint64) (step, end func()) {
 		m := newModel(t, seed)
@@ -152,7 +153,7 @@ func (m *model) bounds() (start, end string) {
 	return start, end + "~"
 }
 
-// at returns the rows at a timestamp, with the writes of own merged into them.
+// at returns the rows of the model at a timestamp, changed by the writes in own.
 func (m *model) at(ts mvcc.Timestamp, own map[string]string) map[string]string {
 	rows := map[string]string{}
 	for _, c := range m.commits {

@@ -461,9 +461,9 @@ func putBound(b kv.Batch, bound, old mvcc.Timestamp) error {
 	return b.Put(boundKey(bound), nil)
 }
 
-// extend raises the durable bound if it is below need. The new bound is the parameter to. But if a commit is already
-// writing a bound at or above need, extend writes that same bound. With two different bounds, the lower one would stay
-// on disk, because each batch deletes only the bound that was durable before.
+// extend raises the durable bound to the parameter to, if the bound is below the parameter need. But if a commit is
+// already writing a bound at or above need, extend writes that same bound. With two different bounds, the lower one
+// would stay on disk, because each batch deletes only the bound that was durable before.
 func (o *Oracle) extend(need, to mvcc.Timestamp) error {
 	o.reserving.Lock()
 	defer o.reserving.Unlock()

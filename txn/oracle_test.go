@@ -252,10 +252,11 @@ func testCloseDuringRenewal(t *testing.T) {
 	}
 }
 
-// TestStrongReadsBeforeCrash reads a database without commits, and crashes the machine many times, before writes to
-// the file system and after reads. Each crash loses a random part of the unsynced data. After the restart, commits
-// get timestamps above those of all strong reads before the crash, and strong reads get timestamps at or above them,
-// whatever the clock shows.
+// TestStrongReadsBeforeCrash checks the timestamps of strong reads before and after a crash. After the restart,
+// commits must get timestamps above those of all strong reads before the crash, and strong reads must get timestamps
+// at or above them, even if the clock has gone back. The test reads a database without commits, and crashes the
+// machine many times, before writes to the file system and after reads. Each crash loses a random part of the
+// unsynced data.
 func TestStrongReadsBeforeCrash(t *testing.T) {
 	var points atomic.Int64
 	for seed := range uint64(8) {

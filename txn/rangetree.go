@@ -54,7 +54,8 @@ func (t *rangeTree) insert(r *request) {
 	t.root = join(join(left, n), right)
 }
 
-// split divides a tree into left, the requests that start before start, and right, all that start at or after it.
+// split divides a tree into two: left has the requests whose ranges begin before the key in the parameter start, and
+// right has all others.
 func split(n *rangeNode, start string) (left, right *rangeNode) {
 	if n == nil {
 		return nil, nil
@@ -88,7 +89,8 @@ func join(left, right *rangeNode) *rangeNode {
 	}
 }
 
-// extend enlarges the range of r, a request in the tree, by the range of the request by, which is adjacent.
+// extend adds the range of the request in the parameter by to the range of r. r is in the tree, and the two ranges
+// are adjacent.
 func (t *rangeTree) extend(r, by *request) {
 	if by.start == r.end {
 		r.end = by.end

@@ -30,8 +30,8 @@ func (l *recentCommits) add(w *written) {
 	l.count.Store(n)
 }
 
-// quiet returns the number of commits so far. quiet is true if none of the commits after number since can have
-// written in [start, end).
+// quiet returns the number of commits so far. The parameter since is an earlier result. quiet is true if none of the
+// commits that were counted after that result can have written in [start, end).
 func (l *recentCommits) quiet(since uint64, start, end string) (count uint64, quiet bool) {
 	if count = l.count.Load(); count == since {
 		return count, true

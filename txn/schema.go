@@ -98,7 +98,7 @@ func (m *Manager) drain(ctx context.Context) error {
 	}
 }
 
-// leave removes a commit that has ended from the count committing. The caller holds the lock table's mu.
+// leave subtracts a commit that has ended from g.committing. The caller holds the lock table's mu.
 func (g *schemaGate) leave() {
 	if g.committing--; g.committing == 0 && g.drained != nil {
 		close(g.drained)

@@ -30,7 +30,7 @@ func catalogs(t *testing.T, statements ...string) (list []*schema.Catalog) {
 	return list
 }
 
-// writing returns dependencies on all that a write to a table depends on.
+// writing returns the dependencies of a statement that writes to the named table.
 func writing(c *schema.Catalog, name string) *schema.Dependencies {
 	d := new(schema.Dependencies)
 	d.Write(c, c.Table(name), true)

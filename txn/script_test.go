@@ -21,9 +21,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestScripts runs the scripts in testdata, one file for each anomaly or rule. A directive is a list of steps, one on
-// each line, and starts with an empty database. The directive "run" takes the steps in the default mode, and "modes"
-// takes them in each mode in turn. A step is one of:
+// TestScripts checks the results of transactions in the scripts in testdata, one file for each anomaly or rule. A
+// directive is a list of steps, one on each line, and starts with an empty database. The directive "run" takes the
+// steps in the default mode, and "modes" takes them in each mode in turn. A step is one of:
 //
 //	NAME get KEY... [exclusive|check]
 //	NAME scan START END [reverse] [exclusive|check] [limit=N]   END is excluded; a limit makes the scan partial

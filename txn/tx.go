@@ -255,7 +255,8 @@ func (t *Tx) check() error {
 	return t.err
 }
 
-// idle reports whether t has run no request for IdleLimit, so that a transaction that waits for its locks may abort it.
+// idle reports whether t has run no request for IdleLimit. Another transaction that waits for a lock of t may then
+// abort t.
 func (t *Tx) idle() bool {
 	idle := t.m.clock().UnixNano() - t.lastUse.Load()
 	return t.calls.Load() == 0 && idle >= int64(IdleLimit)

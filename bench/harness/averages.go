@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// enterInterval waits until the next interval of the server's statistics begins. It waits only if the experiment needs
-// an interval of its own and the run may wait.
+// enterInterval waits until the next interval of the server's statistics begins, if the experiment must start in a new
+// interval. If StatisticsWait is 0, it never waits.
 func (r *Runner) enterInterval(ctx context.Context, e Experiment) error {
 	if e.Interval == OwnInterval && r.StatisticsWait > 0 {
 		return r.awaitInterval(ctx)
@@ -123,7 +123,8 @@ func averagesOfRead(a *report.Averages, row *spanner.Row) error {
 	return err
 }
 
-// queryFingerprint returns the TEXT_FINGERPRINT of the query's text in an interval.
+// queryFingerprint returns the TEXT_FINGERPRINT under which a statistics table lists the query call.Text in the
+// interval that ended at the time end.
 func (r *Runner) queryFingerprint(ctx context.Context, table string, call StatisticsKey, end time.Time) (fingerprint int64, err error) {
 	found := false
 	s := report.Statistic{SQL: "SELECT text_fingerprint FROM SPANNER_SYS." + table + " WHERE text = @text AND interval_end = @end"}
@@ -134,7 +135,8 @@ func (r *Runner) queryFingerprint(ctx context.Context, table string, call Statis
 	return fingerprint, orMissing(err, found, table, end)
 }
 
-// readFingerprint returns the FPRINT of a read of the call's columns in an interval.
+// readFingerprint returns the FPRINT under which a statistics table lists the read call in the interval that ended at
+// the time end. It recognizes the read by its table or index and its columns.
 func (r *Runner) readFingerprint(ctx context.Context, table string, call StatisticsKey, end time.Time) (fingerprint int64, err error) {
 	found := false
 	s := report.Statistic{SQL: "SELECT fprint, read_columns FROM SPANNER_SYS." + table + " WHERE interval_end = @end"}

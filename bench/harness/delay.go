@@ -33,8 +33,8 @@ type delayedConn struct {
 	rest    []byte // the rest of the piece that Read has begun
 }
 
-// newDelayedConn returns a connection that delays each direction of c by half, which is half of a round trip. It
-// starts two goroutines, which Close ends.
+// newDelayedConn returns a connection that delays all bytes that c sends or receives. The parameter half is the delay
+// in each direction, which is half of a round-trip time. newDelayedConn starts two goroutines, which Close ends.
 func newDelayedConn(c net.Conn, half time.Duration) *delayedConn {
 	d := &delayedConn{Conn: c, out: newDelayLine(half), in: newDelayLine(half)}
 	go func() {

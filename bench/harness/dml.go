@@ -7,8 +7,9 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// InTransaction runs f in a read-write transaction and commits. The caller must choose the random rows before the
-// call, so that a retry inserts the same rows.
+// InTransaction runs f in a read-write transaction and commits. The client calls f again if the server aborts the
+// transaction. So the caller must choose the random values of the rows before it calls InTransaction, and not in f:
+// only then does a retry insert the same rows.
 func InTransaction(ctx context.Context, c Call, f func(context.Context, *spanner.ReadWriteTransaction) error) error {
 	_, err := c.Client.ReadWriteTransactionWithOptions(ctx, f, spanner.TransactionOptions{TransactionTag: c.Tag})
 	return err

@@ -9,7 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// Benchmark is a named list of experiments. It repeats a published study, or is a comparison of Crowfoot's own.
+// Benchmark is a named list of experiments. They repeat a published study, or compare something that no study has
+// published.
 type Benchmark struct {
 	Name  string
 	About string        // a sentence for the report
@@ -28,8 +29,8 @@ type Benchmark struct {
 	// Grids returns the tables that the report shows only for this benchmark. They come before the tables that it
 	// shows for every benchmark. Nil means none.
 	Grids func(*report.Report) []report.Grid
-	// Published holds the averages of the server's statistics that the benchmark's Study has published, by measure. It
-	// may be nil.
+	// Published holds the averages of the server's statistics that the study in the field Study has published, by
+	// measure. It may be nil.
 	Published map[report.Ref]report.Averages
 }
 
@@ -68,8 +69,9 @@ type Path struct {
 	StatisticsKeys []StatisticsKey
 	// Clients is the number of clients; 0 stands for the run's number.
 	Clients int
-	// CountsBetween is true if the CPU time that the server uses between two turns counts for the later turn. Such a
-	// server still works for a turn after its end: for example, it updates a columnar copy.
+	// CountsBetween is true if the CPU time that the server uses between two turns counts for the later turn. A path
+	// sets it if the server still works for a turn after the turn's end: for example, if it then updates a columnar
+	// copy.
 	CountsBetween bool
 	// Beside is a function that runs during each turn, in parallel with the operations. It must return soon after stop
 	// closes. It may be nil.
@@ -95,7 +97,7 @@ func (p Path) As(name string, on *Server) Path {
 	return p
 }
 
-// AgainstFirst returns pairs that compare every other path with the first path.
+// AgainstFirst returns pairs that compare each path except the first with the first path.
 func AgainstFirst(paths []Path) (pairs [][2]string) {
 	for _, p := range paths[1:] {
 		pairs = append(pairs, [2]string{p.Name, paths[0].Name})
@@ -129,9 +131,9 @@ type StatisticsKey struct {
 	Columns []string
 }
 
-// Reads reports whether c is a read of columns, which is a value of READ_COLUMNS in the statistics. In READ_COLUMNS,
-// the name of the table or index precedes each column. The columns of the key appear there with their names, or all
-// together as _exists.
+// Reads reports whether the key c identifies a read of the given columns. columns is a value of READ_COLUMNS in the
+// statistics, in which the name of the table or index precedes each column. The columns of the primary key appear there
+// with their names, or all together as _exists.
 func (c StatisticsKey) Reads(columns []string) bool {
 	var rest []string
 	for _, full := range columns {

@@ -42,7 +42,8 @@ func (r *recorder) add(d time.Duration, rows int) {
 	r.mu.Unlock()
 }
 
-// swap returns the latencies and the row count collected so far, and continues with the histogram empty.
+// swap returns the histogram of latencies and the row count that the recorder has collected so far. From then on, the
+// recorder collects latencies in the histogram that the caller passes, which is empty, and counts rows from 0.
 func (r *recorder) swap(empty *hdrhistogram.Histogram) (full *hdrhistogram.Histogram, rows int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// TestOpenLoop stalls one operation, so that others become due during the stall. It checks that their latencies count
-// from the times when they were due. The test runs on a fake clock.
+// TestOpenLoop checks how an open loop measures operations that become due while an earlier operation stalls: their
+// latencies must count from the times when they were due. The test runs on a fake clock.
 func TestOpenLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int64
@@ -45,8 +45,8 @@ func begun() *report.Measure {
 	return m
 }
 
-// TestOpenLoopTooFast asks for more operations than the clients can send, and checks how many are unsent. The test runs
-// on a fake clock.
+// TestOpenLoopTooFast checks that unsent counts all operations that the clients could not send, because the rate is too
+// high for them. The test runs on a fake clock.
 func TestOpenLoopTooFast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &LoadGenerator{Clients: 2, Rate: 1000, Duration: 200 * time.Millisecond, Operation: func(context.Context, Call) (int, error) {
@@ -82,8 +82,8 @@ func testLoadFails(t *testing.T) {
 	}
 }
 
-// TestNoSlivers checks that the last few milliseconds of a turn do not become a window of their own, but a part of the
-// last full window.
+// TestNoSlivers checks that a LoadGenerator reports no window (report.Window) for only the last few milliseconds of a
+// turn. These milliseconds must be a part of the last full window.
 func TestNoSlivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var windows []time.Duration

@@ -21,8 +21,8 @@ const metricsLimit = 10 * time.Second
 // requestSeconds is the name of the metric that holds Crowfoot's latencies by API method, as a histogram.
 const requestSeconds = "crowfoot_request_seconds"
 
-// counts reads from the server's metrics how many calls of each API method there were. It returns nil if the server
-// has no metrics.
+// counts returns the number of calls and the total latency of each API method. It takes them from the server's metrics,
+// and returns nil if the server has no metrics.
 func (s *Server) counts(ctx context.Context) (report.MethodCounts, error) {
 	if s.metrics == "" {
 		return nil, nil

@@ -87,8 +87,8 @@ func Run(ctx context.Context, s bench.Settings, benchmarks ...Benchmark) (result
 	return r.Results, errors.Join(err, r.Results.Text(s.Out), files.Write(r.Results))
 }
 
-// OrInterrupted returns the error "interrupted" if the context was cancelled, since this has then caused err. Otherwise
-// it returns err.
+// OrInterrupted returns the error "interrupted" if the context was cancelled, because the cancellation is then the
+// cause of err. Otherwise it returns err.
 func OrInterrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
@@ -153,7 +153,8 @@ func (r *Runner) startControl(ctx context.Context, benchmarks []Benchmark, prepa
 	return nil
 }
 
-// length returns the total length of all turns. Its unit is the measured time of one path at one number of clients.
+// length returns the total length of all turns, including the warm-ups. The length 1 stands for the whole measured time
+// of one path at one number of clients.
 func (r *Runner) length(experiments []Experiment) (total float64) {
 	for _, e := range experiments {
 		for round := range r.Rounds + 1 {
@@ -163,8 +164,8 @@ func (r *Runner) length(experiments []Experiment) (total float64) {
 	return total
 }
 
-// roundLength returns the length of one turn of a path in a round, in the unit of the function length. Round 0 is the
-// warm-up.
+// roundLength returns the length of one turn of a path in a round, in the same unit as the function length. Round 0 is
+// the warm-up.
 func (r *Runner) roundLength(round int) float64 {
 	if round == 0 {
 		return 1. / bench.WarmUpShare
@@ -223,7 +224,8 @@ func (r *Runner) experiment(ctx context.Context, benchmark string, e Experiment,
 	return nil
 }
 
-// load returns the LoadGenerator of a path on the server of the path.
+// load returns a LoadGenerator that repeats the path's operation. The operation uses the client of the path's server,
+// and the LoadGenerator reads the CPU time of that server.
 func (r *Runner) load(p Path, m *report.Measure) *LoadGenerator {
 	l := &LoadGenerator{Operation: p.Operation, tag: m.Tag, Clients: m.Clients, Rate: m.Rate, between: p.CountsBetween}
 	on := r.serverOf(p)

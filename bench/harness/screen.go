@@ -49,7 +49,8 @@ func (s *Screen) Note(text string) {
 	fmt.Fprintln(s.out, text)
 }
 
-// plan adds length to the length of the whole run, in the unit of Runner.length.
+// plan adds the length of a benchmark's turns to the planned length of the whole run. Both are in the unit of
+// Runner.length.
 func (s *Screen) plan(length float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,8 +109,8 @@ func (s *Screen) experiment(benchmark string, measures []*report.Measure) {
 	}
 }
 
-// window shows the last window of a turn. length is the turn's length in the unit of Runner.length. Round 0 is the
-// warm-up.
+// window redraws the picture with the results in w, the latest window of the turn in progress. length is the turn's
+// length in the unit of Runner.length. Round 0 is the warm-up.
 func (s *Screen) window(m *report.Measure, round, rounds int, length float64, w report.Window) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +189,8 @@ func (s *Screen) finishPicture() {
 	s.lines = 0
 }
 
-// draw replaces the picture on the terminal by lines. It uses the escape sequences CUU (A) and ED (J) of ECMA-48.
+// draw removes the last picture from the terminal and writes the given lines in its place. It uses the escape sequences
+// CUU (A) and ED (J) of ECMA-48.
 func (s *Screen) draw(lines []string) {
 	s.clear()
 	for _, l := range lines {
@@ -222,8 +224,8 @@ func Bar(share float64) string {
 	return "[" + strings.Repeat("#", full) + strings.Repeat(".", width-full) + "]"
 }
 
-// Status shows lines as the current status. On a terminal, the lines replace those of the last status. On other
-// outputs, they are printed below those.
+// Status shows the given lines as the current status. On a terminal, they replace the lines of the previous status. On
+// other outputs, they are printed below the lines of the previous status.
 func (s *Screen) Status(lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -33,8 +33,8 @@ type bodyLine struct {
 // maxRepeat is the largest N of "repeat N". It keeps one operation within Spanner's limits for a request.
 const maxRepeat = 10_000
 
-// openFile reads a file. words are directives that only this kind of file has, such as batch. openFile keeps lines
-// with such a directive as body lines, without the comment sign.
+// openFile reads a workload file. words lists the directives that only this kind of file has, such as batch. If a
+// comment line consists of such a directive, openFile keeps the directive as a body line.
 func openFile(path string, words ...string) (*file, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

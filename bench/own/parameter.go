@@ -233,8 +233,8 @@ func timestampRule(text string) (rule, error) {
 // than point reads.
 const maxElements = 10_000
 
-// triesPerElement limits how often a rule is drawn to find the different elements of an array: this many times for each
-// element. If the rule has fewer different values, the array is shorter.
+// triesPerElement limits how often an array's rule draws a value to find different elements: at most this many times
+// for each element. If the rule cannot draw that many different values, the array is shorter.
 const triesPerElement = 100
 
 func arrayRule(kind, text string) (rule, error) {
@@ -269,7 +269,8 @@ func arrayRule(kind, text string) (rule, error) {
 	return nil, fmt.Errorf("no arrays of %s", kind)
 }
 
-// elements returns a rule that draws an array of n different values with the rule draw.
+// elements returns a rule whose values are arrays. To make an array, it calls draw, the rule of the elements, until it
+// has n different values, or until it has called draw n*triesPerElement times.
 func elements[T comparable](n int, draw rule) rule {
 	return func(r *rand.Rand, above map[string]any) any {
 		list, chosen := make([]T, 0, n), make(map[T]bool, n)

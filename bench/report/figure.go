@@ -5,8 +5,8 @@ type Study struct {
 	Title  string `json:"title"`
 	Author string `json:"author"`
 	Date   string `json:"date"`
-	// Sentence sums up the study's result and ours. It is a format string with two verbs: the study's range of figures
-	// and ours.
+	// Sentence is a format string for the sentence that compares the study's result with ours. The first verb, such as
+	// %s, stands for the range of the study's figures, and the second verb for the range of our figures.
 	Sentence string `json:"-"`
 }
 
@@ -27,7 +27,7 @@ type Figure struct {
 	Study *float64 `json:"study,omitempty"`
 	// Basis says how the study's values and ours were measured, if this was done in different ways.
 	Basis string `json:"basis,omitempty"`
-	// Summed is true if the figure belongs to the range of figures in Study.Sentence.
+	// Summed is true if the two ranges in Study.Sentence include this figure.
 	Summed bool `json:"-"`
 	// Target is the value that Crowfoot should reach. It is a maximum or, if AtLeast is set, a minimum. 0 means that
 	// there is no target.

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestFit fits a line to points on a straight line, and to points that are not, and checks the results.
+// TestFit checks that solve finds the line that fits the points best, and its R2, both for points on a straight line
+// and for points that are not on one.
 func TestFit(t *testing.T) {
 	f := Fit{Sizes: []int{1, 2, 4, 8}, Means: []float64{150, 200, 300, 500}}
 	if !f.solve() || math.Abs(f.PerRow-50) > 1e-9 || math.Abs(f.AtNone-100) > 1e-9 || f.R2 == nil || math.Abs(*f.R2-1) > 1e-9 {

@@ -2,7 +2,8 @@ package report
 
 import "fmt"
 
-// Fit is the straight line that fits a path's mean latencies at several sizes best, by least squares.
+// Fit is the straight line that best fits a path's mean latencies as a function of the size, by least squares. The size
+// is the number of rows in a commit, or of its DML statements.
 type Fit struct {
 	Benchmark string    `json:"benchmark"`
 	Path      string    `json:"path"`

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// TestCorrect records a closed loop with one stall. It checks that the correction adds the operations that would have
-// been sent during the stall.
+// TestCorrect checks that Correct adds the operations that a closed loop would have sent during a stall.
 func TestCorrect(t *testing.T) {
 	h := NewHistogram()
 	h.RecordValues(100, 990)

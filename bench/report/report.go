@@ -20,7 +20,7 @@ type Heading struct {
 	Facts    []string `json:"facts,omitempty"` // further observations
 }
 
-// NewHeading returns the heading of a report that begins.
+// NewHeading returns the heading for the report of a run that has just begun.
 func NewHeading(began time.Time, server, database string) Heading {
 	return Heading{Began: began.UTC(), Machine: thisMachine(), Server: server, Database: database}
 }

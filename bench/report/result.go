@@ -109,7 +109,8 @@ func (h *Heading) Opening(t *Summary, title, run string) {
 	t.Add("run      ", run)
 }
 
-// Closing adds as many facts as fit into SummaryLines, and the names of the files that hold the details.
+// Closing adds the facts that the run has recorded, failures first, and then the names of the files that hold the
+// details. It leaves out facts that do not fit into a summary of SummaryLines lines, and says how many it has left out.
 func (h *Heading) Closing(t *Summary, o bench.Outputs) {
 	end := new(Summary)
 	for _, of := range []struct{ head, file string }{{"page     ", o.Report}, {"figures  ", o.JSON}} {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestConfidence compares results of confidenceOf with a table of the sign test: for the 6th smallest and 6th largest
-// of 20 values, and for the smallest and largest of 6 values.
+// TestConfidence checks that confidenceOf returns the probabilities that a table of the sign test has: for example, for
+// the 6th smallest and 6th largest of 20 values.
 func TestConfidence(t *testing.T) {
 	for _, c := range []struct {
 		n, rank int

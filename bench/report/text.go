@@ -98,8 +98,8 @@ func IfPublished(v float64) *float64 {
 	return &v
 }
 
-// sideText formats one side of a figure. Rates are per second. The CPU time of a row is in microseconds, and all other
-// times are in milliseconds.
+// sideText formats v, a value of the figure that is not a ratio, such as its left or its right value. Rates are per
+// second. The CPU time of a row is in microseconds, and all other times are in milliseconds.
 func (f Figure) sideText(v *float64) string {
 	switch {
 	case v == nil:

@@ -2,9 +2,9 @@ package report
 
 import "testing"
 
-// TestVerdict checks that the verdict is met only if the whole interval meets the target, and missed only if no part of
-// the interval does. The figure's value, Ours, must not change the verdict: it may miss the target although the whole
-// interval meets it.
+// TestVerdict checks that the verdict is "met" only if the whole interval meets the target, and "missed" only if no
+// part of the interval does. The figure's value, Ours, must not change the verdict: the verdict is "met" even if Ours
+// misses the target, as long as the whole interval meets it.
 func TestVerdict(t *testing.T) {
 	interval := func(low, high float64) *Spread { return &Spread{Low: low, High: high, Turns: 20, Confidence: 0.96} }
 	for _, c := range []struct {

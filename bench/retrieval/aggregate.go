@@ -89,7 +89,8 @@ type total struct {
 	sum  float64
 }
 
-// totals computes the aggregate from the record batches that the function each yields. It returns the number of rows.
+// totals computes the aggregate from record batches, and returns the number of rows. The function each calls its
+// argument visit with every batch.
 func (b *retrieval) totals(each func(visit func(arrow.RecordBatch) error) error) (int, error) {
 	groups := map[string]*total{}
 	err := each(func(batch arrow.RecordBatch) error {

@@ -19,7 +19,7 @@ type publishedRetrieval struct {
 func (p publishedRetrieval) perSecond() float64 { return p.rows / p.seconds }
 
 // The published results for the table customer, with 30 million rows. For several readers, the study does not give
-// seconds, but how many times as fast as one reader they were.
+// seconds. It says how many times as fast several readers were as one reader.
 var publishedCustomer = []publishedRetrieval{
 	{way: "Oracle, JDBC, SPL: 280 s", rows: 30e6, seconds: oracleSeconds, ours: report.RefTo(oneStream, splSpanner)},
 	{way: "Oracle, 6 readers", rows: 30e6, seconds: oracleSeconds / 5, readers: 5, ours: report.RefTo(readers(6), viaKeyRanges)},
@@ -42,8 +42,8 @@ const (
 	textSeconds   = 42.
 )
 
-// publishedOf returns the published result for the way of reading that this run has measured as ref; nil if there is
-// none.
+// publishedOf returns the published result that corresponds to the measure ref of this run: the one whose field ours is
+// ref. It returns nil if there is none.
 func publishedOf(list []publishedRetrieval, ref report.Ref) *publishedRetrieval {
 	for i := range list {
 		if list[i].ours == ref {
@@ -82,8 +82,8 @@ func (b *retrieval) publishedFigures() []report.Figure {
 	return list
 }
 
-// scaled returns a target: how many times as fast as one stream two streams should be. It is lower if the machine does
-// not have two cores each for server and client.
+// scaled returns a target: two streams together should read at least this many times as fast as one stream. The target
+// is lower if the machine does not have two cores each for server and client.
 func scaled() float64 {
 	if runtime.NumCPU() >= 4 {
 		return 1.5

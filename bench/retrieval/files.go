@@ -102,7 +102,7 @@ func (b *retrieval) eachBatch(ctx context.Context, f retrievedFile, n int, visit
 	return errors.Join(err, source.Close())
 }
 
-// fromFiles returns paths that read the same rows from files with n readers.
+// fromFiles returns paths that read the rows of the table from files with n readers.
 func (b *retrieval) fromFiles(n int) (paths []harness.Path) {
 	for _, f := range b.files {
 		paths = append(paths, harness.Path{Name: f.title, Codec: f.codec, Clients: 1, Local: true, Operation: func(ctx context.Context, _ harness.Call) (int, error) {

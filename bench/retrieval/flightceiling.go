@@ -82,8 +82,8 @@ const maxPartitions = "max-partitions"
 // cannedPartitions is the number of endpoints that a client gets if it does not send the header max-partitions.
 const cannedPartitions = 16
 
-// GetFlightInfo answers every command with the same endpoints. The ticket of each endpoint names a part of the
-// batches.
+// GetFlightInfo answers every command in the same way: with the number of endpoints that the client wants, or with
+// cannedPartitions endpoints. The ticket of each endpoint names a part of the batches.
 func (c *flightCeiling) GetFlightInfo(ctx context.Context, d *flight.FlightDescriptor) (*flight.FlightInfo, error) {
 	parts := cannedPartitions
 	if md, _ := metadata.FromIncomingContext(ctx); len(md.Get(maxPartitions)) > 0 {

@@ -47,8 +47,9 @@ func (b *retrieval) speedCells(way, codec, columnarCopy string, perSecond float6
 	return []string{way, codec, columnarCopy, report.CountText(perSecond), fmt.Sprintf("%.0f", perSecond*b.rowBytes/1e6), report.RatioText(besideText), report.RatioText(besideOne)}
 }
 
-// studyCells returns two cells with the published figures for the measure's way of reading: rows per second, and their
-// ratio to those of a text file. The cells are "-" if there are no such figures.
+// studyCells returns two cells with the study's figures for the same way of reading as the measure m: the rows per
+// second, and the ratio of this number to the rows per second of a text file. The cells are "-" if the study has no
+// such figures.
 func (b *retrieval) studyCells(m *report.Measure) []string {
 	p := publishedOf(b.published, report.RefTo(m.Experiment, m.Path))
 	if p == nil {
@@ -68,8 +69,9 @@ func besideText(r *report.Report, m *report.Measure) *float64 {
 	return nil
 }
 
-// besideOne returns the rows per second that several readers read on a path, divided by those of one reader on the same
-// path. It returns nil if m is not a measure of several readers, or if one reader was not measured.
+// besideOne divides the rows per second that several readers read on a path by the rows per second that a single reader
+// reads on the same path. It returns nil if m is not a measure of several readers, or if the run has not measured a
+// single reader.
 func besideOne(r *report.Report, m *report.Measure) *float64 {
 	for _, other := range r.MeasuresOf(m.Benchmark) {
 		if m.Parallel && other.Path == m.Path && other.Experiment == readers(1) {
@@ -102,7 +104,7 @@ func rowCPUCells(m *report.Measure) []string {
 	return []string{report.RatioText(server), report.RatioText(client), report.RatioText(sum(server, client))}
 }
 
-// sum adds two times. It returns nil if one is unknown.
+// sum returns the sum of two CPU times. It returns nil if one of them is unknown.
 func sum(a, b *float64) *float64 {
 	if a == nil || b == nil {
 		return nil

@@ -89,7 +89,7 @@ func (b *retrieval) compositeWrite() string {
 
 func compositeRead(name string) string { return fmt.Sprintf(`file("%s").open().cursor()`, name) }
 
-// fromJava returns paths that read the same rows in Java, with SPL and with JDBC drivers, in one stream.
+// fromJava returns paths that read the rows of the table in Java, with SPL and with JDBC drivers, in one stream.
 func (b *retrieval) fromJava() (paths []harness.Path) {
 	query := b.table.query()
 	if b.java.can(librarySPL) {

@@ -70,7 +70,7 @@ func (b *retrieval) workerFacts(r *harness.Runner, w *worker, remedy string) {
 	}
 }
 
-// fromPython returns paths that read the same rows with Python's libraries, using n threads.
+// fromPython returns paths that read the rows of the table with Python's libraries, using n threads.
 func (b *retrieval) fromPython(n int) (paths []harness.Path) {
 	threads, parquet := fmt.Sprint(n), b.file(parquetTitle)
 	if b.python.can("pyarrow") {

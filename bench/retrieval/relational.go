@@ -15,7 +15,8 @@ import (
 
 // relational is a database of another vendor, filled with the same rows.
 type relational interface {
-	// rows runs a query on the connection with this index and calls each with every row.
+	// rows runs a query on the connection with this index. For every row of the result, it calls the function each with
+	// a scanRow that reads this row.
 	rows(ctx context.Context, connection int, query string, each func(scan scanRow) error) error
 	exec(ctx context.Context, statement string) error
 	// fill loads a file in the format of TPC-H's generator into an empty table.

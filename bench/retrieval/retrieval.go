@@ -69,8 +69,8 @@ type retrieval struct {
 	rows    int64 // in the table
 	address string
 	raw     *rawClient
-	// connections holds one more connection to the target for each reader. Each has a client of its own, with a single
-	// gRPC connection.
+	// connections holds one connection to the target for each reader. They are separate from the target's own client:
+	// each connection has a client of its own, with a single gRPC connection.
 	connections []*harness.Server
 	// canned is a server that sends recorded messages of the target again. rawCanned and flightCanned are its clients
 	// for Spanner's API and for Flight SQL.
@@ -316,7 +316,8 @@ type retrievedTable struct {
 	scan func() func(scanRow) error
 	// splTypes lists the types of the columns in SPL's notation.
 	splTypes []string
-	// grouped and summed are the columns of the aggregate query.
+	// grouped and summed are names of columns. The aggregate query groups the rows by the column grouped, and computes
+	// the sum and the average of the column summed.
 	grouped, summed string
 	// writeText writes a table with the given number of rows as text.
 	writeText func(w io.Writer, rows int64) error

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// TestRowDecoder sends a result in messages that end between values and within texts, and checks the columns that the
-// decoder has collected.
+// TestRowDecoder checks that the decoder collects the right values in its columns, even if messages end between the
+// values of a row or within a text.
 func TestRowDecoder(t *testing.T) {
 	types := []spannerpb.TypeCode{spannerpb.TypeCode_INT64, spannerpb.TypeCode_STRING, spannerpb.TypeCode_FLOAT64, spannerpb.TypeCode_BOOL}
 	set := &spannerpb.PartialResultSet{Metadata: &spannerpb.ResultSetMetadata{RowType: &spannerpb.StructType{}}}

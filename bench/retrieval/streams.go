@@ -34,7 +34,7 @@ const (
 	slowPace = time.Second
 	// flatShare limits how much the server's memory may grow: in the second half of the rows it may use 1/flatShare of
 	// the memory limit more than in the first half. Some growth is allowed because Go's heap grows until the next
-	// garbage collection, whose time differs.
+	// garbage collection, which may come earlier in one half than in the other.
 	flatShare = 8
 )
 
@@ -79,7 +79,8 @@ type streamRun struct {
 // streamWay is one way to stream the table.
 type streamWay struct {
 	name string
-	// stream reads the table once, calls message after each message, and returns the number of rows.
+	// stream reads the table once and returns the number of rows. It calls the function message after each message that
+	// it has received.
 	stream func(ctx context.Context, message func() error) (int64, error)
 }
 

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestWorker checks which libraries a worker reports, its answers and errors, and how it ends. It also checks a worker
-// that does not answer.
+// TestWorker checks that a worker reports the libraries that it has found and those that it lacks, and that ask returns
+// the number of rows or the error that the worker answers. If the worker ends, or if it does not answer until the
+// context ends, ask must return an error.
 func TestWorker(t *testing.T) {
 	const script = `printf 'a library says hello\n'
 printf 'ready\tfound 1.2\tlacking\n' >&3

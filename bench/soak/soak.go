@@ -172,8 +172,8 @@ func (k *soak) live(ctx context.Context, l *life) error {
 	}
 }
 
-// again ends the server in the way that l.end names and starts it again. Then it waits until the workers get answers
-// again.
+// again ends the server's process in the way that l.end names, and starts a new process. Then it waits until the
+// workers get answers from the new process, and records in l how long they had to wait.
 func (k *soak) again(ctx context.Context, l *life) error {
 	if l.end == "SIGTERM" {
 		if err := k.server.Stop(); err != nil {

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestSoakGrowth checks that grown names each quantity (memory, goroutines, connections) that has grown too much. It
-// compares the last life of the server with the lowest value of the earlier lives. It must ignore the first life.
+// TestSoakGrowth checks that grown names each quantity (memory, goroutines, connections) that is too large in the last
+// life of the server, compared with its lowest value in the earlier lives. The first life must not count as an earlier
+// one, because the server warms up in it.
 func TestSoakGrowth(t *testing.T) {
 	lived := func(memory int64, goroutines, connections int) life {
 		return life{last: state{memory: memory << 20, goroutines: goroutines, connections: connections}}

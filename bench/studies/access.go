@@ -11,9 +11,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// Access repeats the published study that compares SQL (ExecuteStreamingSql) with READ (StreamingRead), studyOfReads.
-// Both read the same rows of usertable, which is like the study's table: one key, a range, and scattered keys over
-// several splits. Both also read by a secondary index; the study mentions this workload but gives no figures for it.
+// Access repeats studyOfReads, the published study that compares SQL (ExecuteStreamingSql) with READ (StreamingRead).
+// Both read the same rows of usertable, a table like the study's. The study has three workloads: they read one key, a
+// range of keys, and scattered keys of several splits. In a further workload, both read by a secondary index; the study
+// mentions this workload but gives no figures for it.
 //
 // With Settings.Study the clients send calls without tags, first at saturation and then at the study's rates. At these
 // rates, each workload of the study has an interval of the server's statistics to itself. The table stays in the

@@ -20,7 +20,8 @@ const (
 	manyInstances    = 10
 	manyPerInstance  = 100 // the limit of databases in one instance
 	tablesOfDatabase = 20
-	// lastCreations is the number of databases, the last ones created, whose creation times the run reports.
+	// lastCreations is the number of databases whose creation times the run reports. They are the databases that the
+	// run creates last.
 	lastCreations = 50
 
 	targetCreation = 15 * time.Millisecond
@@ -111,7 +112,8 @@ func createTimed(ctx context.Context, admin *database.DatabaseAdminClient, paren
 	return time.Since(began), err
 }
 
-// idleMemory returns the memory of the server's process in bytes, after the server has been idle for a while.
+// idleMemory lets the server idle for the time idleAfterLoad, or for the time each if that is shorter. Then it returns
+// the memory of the server's process in bytes.
 func idleMemory(ctx context.Context, t *harness.Target, each time.Duration) (int64, error) {
 	select {
 	case <-time.After(min(idleAfterLoad, each)):

@@ -181,7 +181,8 @@ func (p *points) sync(context.Context, harness.Call) (int, error) {
 	return 0, p.file.Sync()
 }
 
-// after kills the server, as a crash would, and reports how long it takes until the server is ready again.
+// after runs when all experiments of the benchmark have been measured. It kills the server, as a crash would, starts
+// the server again, and reports how long it takes until the server is ready.
 func (p *points) after(ctx context.Context, r *harness.Runner) error {
 	r.Target.Process.Kill()
 	size, err := harness.DiskSize(r.Target.Data())

@@ -15,9 +15,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// Schema measures the cost of schema objects. It measures CREATE INDEX while rows are written, and how fast these
-// writes are. It compares one-row inserts with foreign keys or UNIQUE indexes to the same inserts without. It also
-// measures the creation of databases. It needs the embedded server.
+// Schema measures the cost of schema objects. It measures how fast CREATE INDEX is while other clients write rows, and
+// how fast these writes are. It inserts rows one by one into tables with foreign keys or UNIQUE indexes, and compares
+// this with inserts of the same rows into a table without them. It also measures the creation of databases. It needs
+// the embedded server.
 func Schema() harness.Benchmark {
 	return harness.Benchmark{Name: "schema", About: schemaAbout, Check: bench.Settings.CheckEmbedded, Prepare: prepareSchema, Figures: func(bench.Settings) []report.Figure { return schemaFigures }}
 }

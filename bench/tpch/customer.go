@@ -8,7 +8,8 @@ import (
 // CustomersPerScale is the number of customers at scale factor 1.
 const CustomersPerScale = 150_000
 
-// Customer is a row of CUSTOMER. Its strings stay valid when the other fields are overwritten with the next row.
+// Customer is a row of CUSTOMER. Customers overwrites it with the next row, but a string that the caller has copied
+// from one of its fields stays valid.
 type Customer struct {
 	Key     int64
 	Name    string

@@ -13,7 +13,8 @@ const (
 	partsPerScale  = 200_000
 )
 
-// Order is a row of ORDERS. Its strings stay valid when the other fields are overwritten with the next row.
+// Order is a row of ORDERS. Orders overwrites it with the next row, but a string that the caller has copied from one of
+// its fields stays valid.
 type Order struct {
 	Key          int64
 	Customer     int64

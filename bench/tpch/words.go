@@ -9,8 +9,8 @@ import (
 // words is a list of words from dbgen's file dists.dss. byWeight holds each word as many times as its weight says.
 type words struct{ byWeight []string }
 
-// list parses words separated by commas. A weight follows its word after a colon. A word without a weight has the same
-// weight as the next word with one.
+// list parses words separated by commas. A weight follows its word after a colon. A word without a weight gets the
+// weight of the next word that has a weight.
 func list(text string) *words {
 	w := new(words)
 	var same []string

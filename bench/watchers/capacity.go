@@ -17,8 +17,9 @@ const (
 	// on any machine.
 	leastProbe = 500
 	// faster is the factor between the rates of two successive probes, as long as the watchers hold the rate, which
-	// means that they do not fall behind (Result.Held). As soon as they do not hold a rate, the search has the highest
-	// rate held and the lowest rate not held. It then halves the interval between these two rates probeSteps times.
+	// means that they do not fall behind (Result.Held). Once the watchers have not held a rate, the limit lies between
+	// the highest rate held and the lowest rate not held. The search then halves the interval between these two rates
+	// probeSteps times.
 	faster     = 2
 	probeSteps = 3
 	// slower is the factor between the rates of two successive full runs. If the watchers held the rate of the first full

@@ -53,8 +53,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestSingerKeys checks that the number follows from the key and the key from the number, and that the keys of
-// successive numbers are far apart.
+// TestSingerKeys checks that singerNumber computes the number of a change from the key that singerKey has computed from
+// that number, and that the keys of successive numbers are far apart.
 func TestSingerKeys(t *testing.T) {
 	for _, number := range []int64{0, 1, 2, 36, 999_999, 17_000_000, keySpace/2 - 1, keySpace - 1} {
 		key := singerKey(number)
@@ -76,7 +76,9 @@ func TestSingerKeys(t *testing.T) {
 	}
 }
 
-// TestDeliveries records known deliveries and checks the figures that are computed from them.
+// TestDeliveries checks the figures that deliveries computes: how many changes are committed, delivered, lost and
+// delivered twice, the latencies, and the lag. The test knows the right figures, because it chooses the times of all
+// changes and deliveries itself.
 func TestDeliveries(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
@@ -141,8 +143,8 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// TestPollFigures checks Share, the CPU time of all polls per second of the run, and IndexRows, the number of index
-// rows that a poll reads for each row that it returns.
+// TestPollFigures checks that Share returns the CPU time of all polls per second of the run, and that IndexRows returns
+// the number of index rows that a poll reads for each row that it returns.
 func TestPollFigures(t *testing.T) {
 	p := PollStatistics{Polls: 60, CPU: 0.0575, Rows: 500, RowsScanned: 1037}
 	if got := p.Share(time.Minute); math.Abs(got-0.0575) > 1e-9 {
@@ -232,8 +234,9 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestMatrix checks the list of experiments in the mode Matrix: the fifteen rows of the table in studyOfWatching, each
-// with its published settings, and the two settings in bursts.
+// TestMatrix checks that the mode Matrix has seventeen experiments: one for each of the fifteen rows of the table in
+// studyOfWatching, with the settings published there, and two for the load burstLoad, with the settings in the list
+// bursts.
 func TestMatrix(t *testing.T) {
 	w := watchRun{Settings: Defaults()}
 	list := w.matrixExperiments()

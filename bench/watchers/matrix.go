@@ -17,7 +17,8 @@ const (
 // burstLoad is a load with one large transaction every other second.
 var burstLoad = Load{Transactions: 0.5, Mutations: 500}
 
-// matrix runs the settings of the table in studyOfWatching, and then the two settings in bursts.
+// matrix runs an experiment for each row of the table in studyOfWatching, and then one for each of the two settings in
+// the list bursts, with the load burstLoad.
 func (w *watchRun) matrix(ctx context.Context) error {
 	for _, e := range w.matrixExperiments() {
 		if _, err := w.one(ctx, e); err != nil {

@@ -59,8 +59,8 @@ func counted(name string, n int64) Figure {
 	return Figure{Name: name, Ours: float64(n), Spread: report.Exactly(float64(n))}
 }
 
-// mostHeld considers the loads that one watcher has held in the recommended way of watching. It returns the result with
-// the highest rate of these, in rows per second; nil if there is none.
+// mostHeld returns the result with the highest rate, in rows per second, at which one watcher that watched in the
+// recommended way has held the load. It returns nil if there is none.
 func (r *Report) mostHeld() (best *Result) {
 	for _, m := range r.Results {
 		if m.Held && m.Watching.Watchers == 1 && m.Watching.recommended() && (best == nil || m.perSecond() > best.perSecond()) {
@@ -71,7 +71,8 @@ func (r *Report) mostHeld() (best *Result) {
 }
 
 // bracket returns the interval in which the highest possible rate lies. The interval begins at the rate of best, which
-// is the highest rate that was held. It ends at the lowest rate above it that was not held.
+// is the highest rate that was held. It ends at the lowest of those higher rates that were not held. If there is none,
+// the interval ends where it begins.
 func (r *Report) bracket(best *Result) *report.Spread {
 	s := report.Exactly(best.perSecond())
 	for _, m := range r.Results {
@@ -134,7 +135,7 @@ const (
 // polls.
 const latencyBeyondPoll = 0.1
 
-// streamReaders is the number of partitions at which targetRecords applies.
+// streamReaders is the number of partitions that the change stream must have so that the target targetRecords applies.
 const streamReaders = 16
 
 // targets returns those figures of one result that have targets.
@@ -180,8 +181,9 @@ func (r *Result) targets(s Settings) (list []Figure) {
 // perSecond returns the number of rows that the load wrote per second.
 func (r *Result) perSecond() float64 { return float64(r.Changes) / r.Seconds }
 
-// compareWays returns figures that compare the polls of way with the polls of best, which watched in the recommended
-// way. It returns nil if way also watched in the recommended way, or if there are no statistics of the polls.
+// compareWays returns figures that compare the polls of two results of the same experiment. The watchers of the result
+// best have watched in the recommended way, and those of the result way in another one. compareWays returns nil if way
+// is also a result of the recommended way, or if there are no statistics of the polls.
 func compareWays(way, best *Result) (list []Figure) {
 	a, b := way.Polls, best.Polls
 	if a == nil || b == nil || way.Watching.recommended() {

@@ -56,8 +56,8 @@ type Watching struct {
 	NoHint       bool          `json:"no_table_hint,omitempty"`
 	NoShards     bool          `json:"no_shard_provider,omitempty"`
 	Reset        bool          `json:"reset_last_seen,omitempty"` // true to forget the commit timestamps that an earlier run has seen
-	// Prune is the age at which the commit timestamp of a delivered row is set to NULL, which also removes the row
-	// from the index. 0 means never.
+	// Prune is the age that the commit timestamp of a delivered row must reach before the watcher sets it to NULL. This
+	// also removes the row from the index. 0 means that the watcher never does this.
 	Prune time.Duration `json:"prune_ns,omitempty"`
 }
 

@@ -54,8 +54,8 @@ func (w *watchRun) side(e watchExperiment, way Watching, n int, d *deliveries) *
 	return s
 }
 
-// start creates the watchers and runs them until ctx ends. A watcher without a checkpoint delivers the changes that
-// were committed after from.
+// start creates the watchers and runs them until ctx ends. A watcher without a checkpoint delivers only those changes
+// that were committed later than the time from.
 func (s *side) start(ctx context.Context, running *errgroup.Group, w *watchRun, from time.Time) error {
 	s.started = time.Now()
 	s.moved = s.started
@@ -155,8 +155,9 @@ func awaitReady(ctx context.Context, sides []*side) error {
 	return nil
 }
 
-// follow takes a sample of the side. done is true if the load is over and either every change is delivered or the side
-// is stuck.
+// follow takes a sample of the side. over is the time when the load ended, or zero while it has not ended. done is true
+// if the load is over and either every change is delivered, or no further change has been delivered for a long time
+// (stuckAfter).
 func (s *side) follow(now, over time.Time) (done bool) {
 	standing := s.standing(now)
 	reads, _ := s.reads()
@@ -189,8 +190,8 @@ func (s *side) steadyLag() time.Duration { return s.PollInterval + time.Second }
 // loadOver records the progress of the side at the end of the load.
 func (s *side) loadOver(now time.Time) { s.atEnd = s.standing(now) }
 
-// grows reports whether the mean lag in the last third of a load exceeds that in the second third by more than a
-// quarter plus half a poll interval.
+// grows reports whether the lag grows during a load: whether the mean lag in the last third of the load exceeds the
+// mean lag in the second third by more than a quarter of that lag plus half a poll interval.
 func (s *side) grows(lasts time.Duration) bool {
 	middle, last := s.meanLag(lasts/3, 2*lasts/3), s.meanLag(2*lasts/3, lasts)
 	return last > middle+middle/4+s.PollInterval/2

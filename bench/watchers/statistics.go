@@ -83,7 +83,8 @@ func (w *watchRun) polls(ctx context.Context, tag string) (*PollStatistics, erro
 	return sum, nil
 }
 
-// overMinutes returns the spread of a figure over the minutes. The function of returns the figure of a minute.
+// overMinutes returns the spread of a figure over the minutes. It calls the given function to get the figure of a
+// minute.
 func (p *PollStatistics) overMinutes(of func(PollMinute) float64) *report.Spread {
 	var values []float64
 	for _, m := range p.Minutes {

@@ -107,7 +107,8 @@ func (s *singers) name() string {
 }
 
 // makeWatchTable creates the table and its index if they do not exist, and fills the table if it has too few rows. It
-// returns the number of rows in the table. The changes that wrote these rows have lower numbers than this.
+// returns the number of rows in the table. The run gives this number to its first change, because the changes that
+// wrote the existing rows have the lower numbers.
 func (w *watchRun) makeWatchTable(ctx context.Context) (rows int64, err error) {
 	if w.Drop {
 		if err := w.dropTable(ctx); err != nil {

@@ -136,9 +136,9 @@ func (w *watchRun) experiment(ways ...Watching) watchExperiment {
 func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*Result, error) {
 	made := &changes{first: w.next}
 	write := &writer{Load: e.load, client: w.target.Client, table: w.Table, changes: made}
-	// In the mode Matrix, several settings divide the shards in the same way. Without this deletion, the watchers of
-	// one setting would continue from the checkpoints of another one, and would first deliver the changes of all loads
-	// that have run in between.
+	// The function forget deletes the checkpoints of earlier runs. The mode Matrix also needs it between its settings,
+	// several of which divide the shards in the same way. Otherwise the watchers of one setting would continue from the
+	// checkpoints of another one, and would first deliver the changes of all loads that have run in between.
 	if w.Reset || w.Mode == Matrix {
 		if err := w.forget(ctx); err != nil {
 			return nil, err
@@ -179,7 +179,7 @@ func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*Result, error
 }
 
 // together runs the watchers and the load at the same time. It returns when the watchers have delivered every change,
-// or are stuck.
+// or when they have delivered nothing new for a long time (stuckAfter).
 func (w *watchRun) together(ctx context.Context, e watchExperiment, write *writer, sides []*side, start time.Time) error {
 	all, ctx := errgroup.WithContext(ctx)
 	watching, stop := context.WithCancel(ctx)
@@ -223,7 +223,7 @@ const (
 )
 
 // follow takes samples of the watchers and shows their status. It returns when the load is over and the watchers have
-// delivered every change, or are stuck.
+// delivered every change, or have delivered nothing new for a long time (stuckAfter).
 func (w *watchRun) follow(ctx context.Context, e watchExperiment, sides []*side, written <-chan struct{}) error {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
@@ -252,8 +252,9 @@ func (w *watchRun) follow(ctx context.Context, e watchExperiment, sides []*side,
 	}
 }
 
-// settle returns how long a run continues after every change was delivered. If a change is delivered twice, the second
-// delivery comes with the next poll.
+// settle returns how long a run continues after every change was delivered, so that it can notice changes that are
+// delivered twice. The second delivery of a change comes with the next poll, so settle returns the longest poll
+// interval of the sides.
 func (w *watchRun) settle(sides []*side) time.Duration {
 	return slices.MaxFunc(sides, func(a, b *side) int { return int(a.PollInterval - b.PollInterval) }).PollInterval
 }

@@ -149,8 +149,8 @@ func avroKind(n *avro.SchemaNode) (kind *spannerpb.Type, nullable bool, err erro
 	return arrowtype.Scalar(code), false, nil
 }
 
-// notNull returns the other type of a union of null and one other type. null is the index of the type null in the
-// union. Any other union is an error.
+// notNull returns the type of the values in a union of null and one other type: that other type. The result null is the
+// index of the type null in the union. notNull returns an error for any other union.
 func notNull(n *avro.SchemaNode) (inner *avro.SchemaNode, null int64, err error) {
 	if len(n.Branches) == 2 {
 		for i := range n.Branches {

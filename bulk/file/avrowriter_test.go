@@ -13,7 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 )
 
-// TestAvroBytes compares the Avro type of each Spanner type, and the bytes of a value, with the expected ones.
+// TestAvroBytes checks that the writer gives a column of each Spanner type the right Avro type, and that it encodes
+// values of the column as the right bytes.
 func TestAvroBytes(t *testing.T) {
 	for _, c := range []struct {
 		ddl, value string

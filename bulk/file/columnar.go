@@ -173,7 +173,8 @@ func (r *columnarReader) Next() (arrow.RecordBatch, error) {
 	return slice, nil
 }
 
-// checkEnd returns err, or another error if err is io.EOF although the segment did not have the right number of rows.
+// checkEnd checks that the segment had the right number of rows if err is io.EOF, the end of the segment. If it had
+// not, checkEnd returns an error with both numbers. Otherwise it returns err.
 func (r *columnarReader) checkEnd(err error) error {
 	if err == io.EOF && r.read != r.segment.rows {
 		return fmt.Errorf("%s is damaged: it has %d rows in place of %d", r.segment, r.read, r.segment.rows)

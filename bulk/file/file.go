@@ -57,9 +57,9 @@ func FormatOf(name string) (Format, bool) {
 // columns, and types inferred from the values.
 type Options struct {
 	Format Format // "" means that the file's name decides
-	// Schema holds the columns to read from files without types (CSV, TBL, JSON lines), with the Spanner types in
-	// their metadata. A file's columns are matched by name, or by order if the file has no names. Without a Schema,
-	// types are inferred from the first rows.
+	// Schema holds the columns to read from files without types (CSV, TBL, JSON lines), with the Spanner types in their
+	// metadata. The reader assigns a file's columns to them by name, or by order if the file has no names. Without a
+	// Schema, types are inferred from the first rows.
 	Schema *arrow.Schema
 	// Columns replaces the names of the files' columns, in order; "-" leaves a column out. The members of JSON lines have
 	// no order. For JSON lines, Columns therefore lists the members to read, and other members are ignored.
@@ -70,8 +70,8 @@ type Options struct {
 	Text   TextOptions
 	// Done lists parts of the files that must not be read, because their rows were read by an earlier run.
 	Done []bulk.Extent
-	// Generated names the columns that the database computes. Error messages say so, instead of saying that the column
-	// does not exist.
+	// Generated names the columns that the database computes. If a file has such a column, the error message says that
+	// the database computes the column, instead of saying that the column does not exist.
 	Generated []string
 }
 

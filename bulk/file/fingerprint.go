@@ -103,8 +103,8 @@ func (o Options) begin(name string) (f textFile, s syntax, err error) {
 }
 
 // findEffort limits the work of Find, which would otherwise take very long for a file of equal lines. Find may compare
-// this many bytes for each byte of the file, where a file of less than 64 MiB counts as 64 MiB. Each comparison counts
-// as cutBuffer bytes more than it compares, because a short one has a cost, too.
+// this many bytes for each byte of the file, where a file of less than 64 MiB counts as 64 MiB. Find adds cutBuffer
+// bytes to the size of each comparison, because even a comparison of few bytes has a cost.
 const findEffort = 4
 
 // Find finds extents of a text file by their fingerprints, wherever they now are in the file. extents[i] has the

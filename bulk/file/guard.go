@@ -31,7 +31,7 @@ func guard(part string, f func() error) (err error) {
 // some panics into errors.
 var ofRuntime = regexp.MustCompile(`(unknown error while reading: )?runtime error: .*`)
 
-// inWords replaces the text of a panic of Go's runtime by what it means for the file.
+// inWords replaces the text of a panic of Go's runtime by a message that says what is wrong in the file.
 func inWords(text string) string {
 	return ofRuntime.ReplaceAllString(text, "a length or an offset in it leads out of its bounds")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// remaining is a source of the rows of files other than text files. It leaves out the rows of the extents in done.
+// remaining is a source that reads files of all formats except text. It leaves out the rows of the extents in done.
 type remaining struct {
 	bulk.Source
 	done []bulk.Extent

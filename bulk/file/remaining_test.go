@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// TestDone reads files of each format other than text with Options.Done. It checks that the rows in Done are left out,
-// and that all other rows are read with the right places and positions.
+// TestDone checks that a source of files of each format other than text leaves out the rows in Options.Done, and reads
+// all other rows with the right places and positions.
 func TestDone(t *testing.T) {
 	const rows = 40_000
 	schema := schemaOf(t, "K INT64", 0)

@@ -202,7 +202,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestLyingParquet changes a footer so that it claims a wrong number of rows for a row group. The error must say so.
+// TestLyingParquet checks that reading a Parquet file gives an error if the footer claims a wrong number of rows for a
+// row group. The error must name the file and say that the number of rows is wrong.
 func TestLyingParquet(t *testing.T) {
 	path := save(t, Parquet, edgeBatch(t, arrowtype.Text))
 	good, err := os.ReadFile(path)

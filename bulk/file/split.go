@@ -45,8 +45,9 @@ func (r *splitter) split(s syntax, row []byte) error {
 	}
 }
 
-// splitRow splits the row that begins with line. line is what lines has read last. If a quote is open at the end of
-// line, splitRow reads further lines. Even a malformed row ends where its quotes are closed.
+// splitRow splits a row that may continue on further lines. The parameter line is the first line of the row, and the
+// line that the parameter lines, the reader of the file, has read last. If a quote is open at the end of this line,
+// splitRow reads further lines. Even a malformed row ends where its quotes are closed.
 func (r *splitter) splitRow(s syntax, lines *lineReader, line []byte) error {
 	err := r.split(s, line)
 	if err == nil || !s.quotes {

@@ -142,8 +142,9 @@ func openTextFile(name string, hasHeader bool, s syntax) (f textFile, header []s
 	return f, header, nil
 }
 
-// choose finds the field of the schema wanted for each column of the files, by name. These fields become the schema of
-// the source. choose returns an error for a column that wanted does not have.
+// choose finds, for each column of the files, the field with the same name in a schema. The parameter wanted is this
+// schema. The fields that choose finds become the schema of the source. choose returns an error if the given schema has
+// no field for a column of the files.
 func (t *text) choose(wanted *arrow.Schema) error {
 	if t.names == nil {
 		for _, f := range wanted.Fields() {
@@ -194,7 +195,8 @@ func (t *text) Schema() *arrow.Schema { return t.schema }
 
 func (t *text) Close() error { return nil }
 
-// smallestSegment is the least number of bytes of a segment. A smaller segment would cost more than it gains.
+// smallestSegment is the least number of bytes of a segment. Each segment costs some time of its own. For a smaller
+// segment, this would be more time than reading it in parallel with others saves.
 const smallestSegment = 1 << 16
 
 func (t *text) Segments(ctx context.Context, n int) (segments []bulk.Segment, err error) {

@@ -88,7 +88,8 @@ func printed(batch arrow.RecordBatch, places func(int) bulk.Place) (rows []strin
 	return rows, nil
 }
 
-// TestText reads text files with each variant of the syntax and compares the rows with what is expected.
+// TestText checks that a source returns the right rows, with their places, for text files in each variant of the
+// syntax.
 func TestText(t *testing.T) {
 	for _, c := range []struct {
 		name, content, columns string
@@ -145,8 +146,9 @@ func TestInferred(t *testing.T) {
 	}
 }
 
-// TestBadText checks that malformed rows give errors that name the file and the line. With Reject, the malformed rows
-// must be left out and the good rows be read.
+// TestBadText checks that a malformed row ends the reading with an error that names the file and the line. If
+// Options.Reject is set, the source must give the malformed row to this function instead, and must still return the
+// good rows.
 func TestBadText(t *testing.T) {
 	for _, c := range []struct{ name, row, reason string }{
 		{"a.csv", "x,a", `column K: "x" is not an INT64`},
@@ -201,8 +203,8 @@ func TestBadText(t *testing.T) {
 	}
 }
 
-// TestSegments divides files that have line ends and commas within quotes into different numbers of segments. It
-// checks that each row is read once, and with the right line number.
+// TestSegments checks that each row of a file is read once, and with the right line number, however many segments the
+// file is divided into. The files have line ends and commas within quotes.
 func TestSegments(t *testing.T) {
 	var csv, tbl strings.Builder
 	var want []string

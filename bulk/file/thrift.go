@@ -131,8 +131,8 @@ func (t *thrift) fields(depth int, layout thriftLayout, read func(id int64, kind
 	}
 }
 
-// int32s reads a struct. The keys of the map are ids of fields. int32s stores the value of each of these fields in the
-// variable to which the map's value points.
+// int32s reads a struct and stores the values of some of its fields. The map to has an entry for each of these fields:
+// the key is the field's id, and the value points to the variable that gets the field's value.
 func (t *thrift) int32s(depth int, to map[int64]*int64) {
 	t.fields(depth, nil, func(id int64, kind byte) bool { return t.int32(kind, to[id]) })
 }

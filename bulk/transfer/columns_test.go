@@ -63,8 +63,8 @@ const everyRow = `{"K":1,"B":true,"I":-9223372036854775808,"F":-0.0,"G":3.402823
 `
 
 // TestColumns checks that rows that are written over Arrow Flight SQL are the same in the table as rows that are
-// written as mutations. The rows have columns of every type. The test uses each mode, and tables with generated
-// columns, unique indexes or a CHECK constraint. Both ways of writing must also report the same bad rows.
+// written as mutations. The rows have columns of every type. The test uses each Mode of an import, and tables with
+// generated columns, unique indexes or a CHECK constraint. Both ways of writing must also report the same bad rows.
 func TestColumns(t *testing.T) {
 	columns := "K INT64, B BOOL, I INT64, F FLOAT64, G FLOAT32, N NUMERIC, S STRING(5), Y BYTES(MAX), D DATE, T TIMESTAMP, J JSON, U UUID, A ARRAY<STRING(MAX)>, L ARRAY<INT64>"
 	for _, more := range []string{
@@ -125,9 +125,9 @@ func (s unansweredStream) RecvMsg(m any) error {
 	return status.Error(codes.Unavailable, "the connection is lost")
 }
 
-// TestColumnsUnanswered loads rows with the mode Insert. The server commits them, but its answer is lost, so the client
-// loads them again. The second load must not refuse its own rows as duplicates. It must still refuse a row whose key
-// another program has inserted.
+// TestColumnsUnanswered checks that with the mode Insert, rows are not refused as duplicates of themselves. The server
+// commits the rows, but its answer is lost, so the client loads them again. A row whose key another program has
+// inserted must still be refused.
 func TestColumnsUnanswered(t *testing.T) {
 	client := clienttest.Connect(t, "CREATE TABLE T (K INT64, S STRING(MAX)) PRIMARY KEY (K)")
 	if _, err := client.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("T", []string{"K", "S"}, []any{7, "another's"})}); err != nil {
@@ -155,10 +155,10 @@ func TestColumnsUnanswered(t *testing.T) {
 	}
 }
 
-// TestColumnsInManyCommits loads rows into a table with so many indexes that the server would divide the load into
-// several commits if the client did not ask for one commit. The last row has the key of another row, so the server
-// refuses the load. By then it must have written none of the rows. Otherwise, when the client sends the rows again as
-// mutations, they would be refused as duplicates of themselves.
+// TestColumnsInManyCommits checks that the server has written none of the rows of a load when it refuses the load.
+// Otherwise, when the client sends the rows again as mutations, they would be refused as duplicates of themselves. The
+// table has so many indexes that the server would divide the load into several commits if the client did not ask for
+// one commit. The last row has the key of another row, so the server refuses the load.
 func TestColumnsInManyCommits(t *testing.T) {
 	ddl := []string{"CREATE TABLE T (K INT64, A INT64 DEFAULT (1)) PRIMARY KEY (K)"}
 	for i := range 40 {

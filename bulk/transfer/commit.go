@@ -64,8 +64,9 @@ type committer struct {
 	reject  func(bulk.BadRow) error
 }
 
-// mutations returns mutations that write the rows. With the mode Insert, the client sends the last mutation twice: when
-// it begins the transaction, and again with the commit. So the last mutation then gets only one row.
+// mutations returns mutations that write the rows. With the mode Insert, Spanner's client library sends the last
+// mutation twice: when it begins the transaction, and again with the commit. So with this mode the last mutation gets
+// only one row.
 func (c *committer) mutations(r *rows) (list []*spanner.Mutation, err error) {
 	parts := []*rows{r}
 	if n := r.len(); c.mode == Insert && n > 1 {
@@ -178,10 +179,10 @@ func (c *committer) apply(ctx context.Context, m []*spanner.Mutation) error {
 	return err
 }
 
-// repeat calls do, which commits rows. It calls do again while the server is busy or cannot be reached. unanswered is
-// true if the connection broke during an attempt, so that this attempt may have succeeded. With InsertOrUpdate and
-// Replace, repeating such an attempt changes nothing. With Insert, the repeated attempt may fail because it finds its
-// own rows in the table. The caller must not count these rows as duplicates.
+// repeat calls the function do, which commits rows, and calls it again while the server is busy or cannot be reached.
+// The result unanswered is true if the connection broke during an attempt, so that this attempt may have succeeded.
+// With InsertOrUpdate and Replace, repeating such an attempt changes nothing. With Insert, the repeated attempt may
+// fail because it finds its own rows in the table. The caller must not count these rows as duplicates.
 func repeat(ctx context.Context, do func() error) (unanswered bool, err error) {
 	const (
 		attempts = 8 // the maximum number of attempts while the server is busy

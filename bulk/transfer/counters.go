@@ -15,9 +15,10 @@ import (
 // counter value was already given out. Source: SEQUENCE_COUNTER_BUFFER of Google's Dataflow template.
 const counterMargin = 1000
 
-// define changes the DDL of an export of tables: sequences and identity columns that were used start after the values
-// that they have returned. define reads their counters after the snapshot was taken, so that the counters are beyond
-// all keys in the snapshot.
+// define changes e.DDL, the DDL of the database that the export writes for a later import. In the changed DDL, each
+// sequence or identity column that has already returned values starts after these values. define reads the counters of
+// the sequences and identity columns after the snapshot was taken, so that the counters are beyond all keys in the
+// snapshot. If the rows of a query are exported, define does nothing.
 func (e *exporter) define(ctx context.Context) (err error) {
 	if e.Query != "" {
 		return nil
@@ -40,8 +41,9 @@ func (e *exporter) define(ctx context.Context) (err error) {
 	return err
 }
 
-// readCounters reads the counters of sequences and identity columns. It returns the new start values of those that
-// were used, in the form in which withCounters takes them.
+// readCounters reads the counters of sequences and identity columns. It returns the new start values of those that have
+// already returned values. The keys of the map are the ones that withCounters takes: the name of a sequence, or
+// TABLE.COLUMN, in lower case.
 func (e *exporter) readCounters(ctx context.Context) (map[string]int64, error) {
 	counters := map[string]int64{}
 	read := func(name string, statement spanner.Statement) error {

@@ -71,8 +71,8 @@ func apply(text string, edits []edit) string {
 	return text
 }
 
-// withoutForeignKeys removes the foreign keys from a CREATE TABLE statement. The result later holds the ALTER TABLE
-// statements that add these foreign keys.
+// withoutForeignKeys removes the foreign keys from a CREATE TABLE statement. It returns two results: table is the
+// statement without the foreign keys, and later holds the ALTER TABLE statements that add them.
 func withoutForeignKeys(text string) (table string, later []string) {
 	statement, err := parseDDL(text)
 	s, ok := statement.(*ast.CreateTable)
@@ -175,8 +175,8 @@ func defines(text string) bool {
 		}
 		text = statement.SQL()
 	}
-	// This program cannot parse some statements that the server supports. Of these, it accepts those that create an
-	// object, and not those that replace one.
+	// For other statements, defines looks only at the first words, because memefish cannot parse some statements that
+	// the server supports. A statement that creates an object is allowed, but not one that replaces an object.
 	return strings.HasPrefix(text, "CREATE ") && !strings.HasPrefix(text, "CREATE OR ")
 }
 
@@ -297,8 +297,8 @@ func definedBy(text string) []string {
 	return names
 }
 
-// madeBy names the objects that a statement creates. The first one is the object itself; for a table, the names of its
-// constraints follow.
+// madeBy returns the names of the objects that a statement creates. Each name begins with the kind of the object, such
+// as "index ". For CREATE TABLE, the first name is that of the table, and the names of its constraints follow.
 func madeBy(text string) (names []string) {
 	statement, err := parseDDL(text)
 	if err != nil {

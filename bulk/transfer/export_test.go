@@ -23,9 +23,9 @@ func exportOptions(client *spanner.Client, dir string, format file.Format) trans
 	return transfer.ExportOptions{Client: client, Database: clienttest.Database, Dir: dir, Format: format, Bound: spanner.StrongRead(), Parallel: 2, Timestamps: arrowtype.Text}
 }
 
-// TestExportResumes makes writes of an export fail as on a full disk. The export must end with an error that names the
-// file, and must not write a manifest. Then the test deletes the rows of the table. The same export must continue at
-// its old timestamp and write all rows.
+// TestExportResumes checks that an export can continue after a write has failed as on a full disk. The failed export
+// must end with an error that names the file, and must not write a manifest. Then the test deletes the rows of the
+// table. When the same export is started again, it must continue at its old timestamp and write all rows.
 func TestExportResumes(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)

@@ -223,7 +223,8 @@ func (e *exporter) resume(ctx context.Context, name string, lines []byte) (err e
 	return nil
 }
 
-// difference says how the options of the export in the state differ from the current ones; "" if they do not.
+// difference says how the options of this export differ from those of the interrupted export, which the state file
+// holds. It returns "" if they do not differ.
 func (e *exporter) difference() string {
 	was, is := e.state.Wanted, e.wanted()
 	switch {

@@ -183,8 +183,9 @@ func (m *Manifest) checkOthers(dir string) error {
 	return nil
 }
 
-// define sets Before and After to the statements of a database, and puts the tables in order. It leaves out statements
-// about tables that are not in the folder.
+// define distributes the statements in ddl, which define the exported database, to Before and After, and puts the
+// tables in order. It leaves out statements about tables that are not in the folder. The parameter database is the id
+// of the database into which the folder will be imported.
 func (f *Folder) define(ddl []string, database string) {
 	here, last, part := f.names(), -1, false
 	for i, text := range ddl {

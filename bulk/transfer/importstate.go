@@ -249,7 +249,9 @@ type ImportPlan struct {
 	Rejects, Bad bool
 }
 
-// Begin compares the files with the state and returns the plan for this run. reading says how the files are read.
+// Begin compares the files that names lists with the state, and returns the plan for this run. If way differs from what
+// the state records for a file, all rows of the file must be sent again. reading holds the options with which the files
+// are read.
 func (s *ImportState) Begin(way ImportWay, names []string, reading file.Options) (plan ImportPlan, err error) {
 	s.reading, s.now = reading, map[string]*importedFile{}
 	text, err := json.Marshal(way)
@@ -295,7 +297,7 @@ func (s *ImportState) Begin(way ImportWay, names []string, reading file.Options)
 	return plan, s.journal.append(lines...)
 }
 
-// look returns a new record, without extents, of a file as it is now.
+// look finds out the version of a file as it is now. It returns a new importedFile for the file, without extents.
 func (s *ImportState) look(name string, way []byte) (*importedFile, error) {
 	whole, err := filepath.Abs(name)
 	if err != nil {

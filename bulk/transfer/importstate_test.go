@@ -24,9 +24,9 @@ func numbered(rows int) (lines []string) {
 	return lines
 }
 
-// TestCorrected lets a bad row end an import, and then corrects the file. The next import must send only rows that
-// were not sent before or that have changed. The correction may move the following rows, may be before rows that were
-// sent, and may include other changes.
+// TestCorrected checks that an import sends only rows that were not sent before or that have changed, after an earlier
+// import has ended at a bad row and the file was corrected. The correction may move rows that follow the bad row, may
+// change rows that were already sent, and may include other changes.
 func TestCorrected(t *testing.T) {
 	const rows = 40_000
 	for name, correct := range map[string]func(lines []string) []string{
@@ -85,8 +85,8 @@ func TestCorrected(t *testing.T) {
 					if err != nil || missing != len(bad) || len(bad) > int(l.rejects) {
 						t.Errorf("%v: %d lines are not in, %d of them are bad rows: %v", err, missing, len(bad), bad)
 					}
-					// A changed row is sent again together with the other rows of its commit, and rows of unfinished
-					// commits are sent again, too.
+					// The second import may send more rows than the first one has left: it sends a changed row again
+					// together with the other rows of its commit, and it sends the rows of unfinished commits again.
 					if most := int64(len(lines)) - first.Rows + 3*11_000; second.Rows > most {
 						t.Errorf("%d rows were in, and %d of %d were sent again", first.Rows, second.Rows, len(lines))
 					}
@@ -175,8 +175,9 @@ func TestStateOfOthers(t *testing.T) {
 	}
 }
 
-// TestGeneratedKey checks tables whose key the database generates. There, rows that were sent and then changed cannot
-// be found in the table. So they must not be sent again, and the error must say why.
+// TestGeneratedKey checks that an import sends no row a second time if the database generates the table's key. Since
+// such an import cannot find a row that it sent before by its key, it cannot replace a row that has changed. The error
+// must name the generated column.
 func TestGeneratedKey(t *testing.T) {
 	client := clienttest.Connect(t, "CREATE TABLE T (Id STRING(36) DEFAULT (GENERATE_UUID()), K INT64, V STRING(100)) PRIMARY KEY (Id)")
 	l := load{table: "T", state: filepath.Join(t.TempDir(), "state")}

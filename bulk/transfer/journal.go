@@ -18,8 +18,8 @@ import (
 type journal struct {
 	name string
 	file *os.File
-	// before is a function that makes the work durable that the pending lines report as done. flush calls it before it
-	// writes the lines. It is nil if the work is already durable.
+	// before makes durable what the pending lines report as done: flush calls before, and only then writes the lines.
+	// The field is nil if the work is already durable.
 	before func() error
 
 	writing sync.Mutex // held while lines are written to disk

@@ -10,9 +10,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// TestDurable checks that a journal writes a line only after the work that the line reports is durable, and that append
-// fails if the line cannot be synced. For the latter, the test appends a line to a pipe, which cannot be synced. If the
-// sync or the work fails, later calls must return the error, too.
+// TestDurable checks that a journal writes a line only after the work that the line reports is durable. It also checks
+// that append fails if the line cannot be synced; for this, the test appends a line to a pipe, which cannot be synced.
+// If the sync of a line fails, or the function that makes the work durable, then later calls must return this error,
+// too.
 func TestDurable(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -35,7 +36,7 @@ func TestDurable(t *testing.T) {
 	}
 	full := errors.New("the disk is full")
 	j.before = func() error { return full }
-	_ = j.later(stateForget{true}) // must return the error of the earlier write
+	_ = j.later(stateForget{true}) // later returns only the error of an earlier write; there was none
 	err = j.close()
 	if text, _ := os.ReadFile(name); !errors.Is(err, full) || len(text) > 0 {
 		t.Errorf("%v, the file has %q", err, text)

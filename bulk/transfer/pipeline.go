@@ -37,7 +37,8 @@ func newPipeline(ctx context.Context, i *importer, extent bulk.Extent) *pipeline
 	return p
 }
 
-// reach sets bad if the reader has left out rows between reached and the first row of the next batch.
+// reach compares the position reached with the position of the first row of the next batch, which positions(0) returns.
+// If they differ, the reader has left out bad rows between them, and reach sets bad.
 func (p *pipeline) reach(positions func(row int) int64) {
 	p.bad = p.bad || positions(0) != p.reached
 }
@@ -85,8 +86,9 @@ func (p *pipeline) flush() {
 	})
 }
 
-// write starts a goroutine that calls do. do writes or rejects the rows between submitted and reached, and returns how
-// many rows it has written.
+// write starts a goroutine that calls the function do. This function writes or rejects the rows whose positions in the
+// file are between submitted and reached. It returns how many rows it has written. The parameter rows is the number of
+// rows that it gets.
 func (p *pipeline) write(rows int, do func(ctx context.Context, mayBeIn bool) (int, error)) {
 	e, bad := bulk.Extent{File: p.extent.File, From: p.submitted, To: p.reached}, p.bad
 	p.submitted, p.bad = p.reached, false
@@ -152,8 +154,8 @@ func (p *pipeline) addColumns(batch arrow.RecordBatch, from bulk.Reader) error {
 	return p.ctx.Err()
 }
 
-// fitting returns how many rows of a batch go into one commit. The first of them is the row with the index from. The
-// number is the parameter most, or less if so many rows take more than 2*commitBytes bytes.
+// fitting returns how many rows of a batch go into one commit. The commit begins with the row whose index is from. It
+// gets no more rows than the parameter most says, and fewer if these rows would take more than 2*commitBytes bytes.
 func fitting(batch arrow.RecordBatch, from, most int) int {
 	n := min(most, int(batch.NumRows())-from)
 	for n > 1 && n*rowBytes(batch, from, from+n) > 2*commitBytes {

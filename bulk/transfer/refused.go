@@ -104,8 +104,8 @@ func keyPart(v *structpb.Value) any {
 	return spanner.NullString{}
 }
 
-// text returns a row as a single text. The text is the same for a row that is sent and for the same row as the server
-// returns it.
+// text returns a row as a single text. A row that the client sends and the same row as the server returns it have the
+// same text.
 func (c *committer) text(row []*structpb.Value) string {
 	var to []byte
 	for i, v := range row {

@@ -17,8 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
-// commits returns a client that calls the function through for each commit. This function gets as its parameter commit
-// a function that sends the commit to the server.
+// commits returns a client that calls the function through in place of each commit. The argument of this call is a
+// function that sends the commit to the server.
 func commits(t *testing.T, through func(commit func() error) error) *spanner.Client {
 	t.Helper()
 	intercept := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
@@ -37,9 +37,9 @@ func commits(t *testing.T, through func(commit func() error) error) *spanner.Cli
 	return client
 }
 
-// TestUnanswered imports rows, which have values of every type, with the mode Insert. The server commits them, but its
-// answer is lost, so the client sends them again. The rows must not be refused as duplicates of themselves. A row whose
-// key another program has inserted must still be refused.
+// TestUnanswered checks that with the mode Insert, rows are not refused as duplicates of themselves. The server commits
+// the rows, but its answer is lost, so the client sends them again. A row whose key another program has inserted must
+// still be refused. The rows have values of every type.
 func TestUnanswered(t *testing.T) {
 	clienttest.Connect(t, `CREATE TABLE T (I INT64, S STRING(MAX), B BOOL, F FLOAT64, G FLOAT32, N NUMERIC, D DATE, T TIMESTAMP, J JSON, U UUID, Y BYTES(MAX), A ARRAY<FLOAT64>)
 PRIMARY KEY (I, S DESC, B, F, N, D, T, Y)`)
@@ -66,9 +66,9 @@ PRIMARY KEY (I, S DESC, B, F, N, D, T, Y)`)
 	}
 }
 
-// TestTableGone changes the schema during an import. If the table is dropped, or loses a column that the import writes,
-// the import must end with an error that says so. A new column with a DEFAULT must not disturb the import. No row may
-// be reported as bad.
+// TestTableGone checks that an import ends with an error that names the reason if its table is dropped, or loses a
+// column that the import writes. If the table gets a new column with a DEFAULT, the import must continue. No row may be
+// reported as bad.
 func TestTableGone(t *testing.T) {
 	for ddl, want := range map[string]string{
 		"DROP TABLE customer":                                          "the database has no table customer",

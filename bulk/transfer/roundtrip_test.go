@@ -78,8 +78,8 @@ func tableText(t *testing.T, client *spanner.Client, table string) (lines []stri
 	return lines
 }
 
-// TestEveryValue exports every value of edgeRows in each format and imports it into another table. Each value is in a
-// row of its own, whose other columns are NULL. The rows must be unchanged.
+// TestEveryValue checks that every value of edgeRows is unchanged when it is exported and then imported into another
+// table, in each format. Each value is in a row of its own, whose other columns are NULL.
 func TestEveryValue(t *testing.T) {
 	client := clienttest.Connect(t, edgesDDL, strings.Replace(edgesDDL, "TABLE A", "TABLE Copy", 1))
 	insert := func(k int, column, value string) {

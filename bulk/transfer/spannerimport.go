@@ -113,8 +113,8 @@ func (e *spannerExport) before(database string) (list []string) {
 	return list
 }
 
-// takeManifest uses the statements of manifest.json if they define exactly the tables of the folder. whole is true if
-// takeManifest has used them.
+// takeManifest sets f.Before and f.After from the statements of manifest.json, if these statements define exactly the
+// tables of the folder. whole is true if it has done so.
 func (f *Folder) takeManifest(dir, database string) (whole bool, err error) {
 	m, err := readManifest(dir)
 	if errors.Is(err, fs.ErrNotExist) {

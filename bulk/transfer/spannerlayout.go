@@ -283,7 +283,7 @@ func sequenceRecord(s *ast.CreateSequence) *file.AvroRecord {
 	return r
 }
 
-// sequenceProperties converts the clauses of an identity column.
+// sequenceProperties converts the clauses of an identity column to properties of an Avro schema.
 func sequenceProperties(clauses []ast.SequenceParam) (list []avrotype.Property) {
 	for _, c := range clauses {
 		switch c := c.(type) {
@@ -430,7 +430,8 @@ func first[T any](list []T) (none T) {
 	return list[0]
 }
 
-// spannerObject writes the manifest m of an object, and adds the object to the list to.
+// spannerObject writes m, the manifest of an object, to a file. It also appends the object to the list to which the
+// parameter to points.
 func (e *exporter) spannerObject(to *[]spannerObject, name string, m spannerManifest) error {
 	*to = append(*to, spannerObject{Name: name, ManifestFile: name + "-manifest.json"})
 	return writeJSON(filepath.Join(e.Dir, name+"-manifest.json"), m)

@@ -140,8 +140,8 @@ func sortedLines(t *testing.T, dir, header string) (lines []string) {
 	return lines
 }
 
-// TestCustomer imports a .tbl file, exports the table as TBL and CSV, and imports the CSV into another table. The rows
-// must be unchanged.
+// TestCustomer checks that rows stay the same when a .tbl file is imported, the table is exported as TBL and as CSV,
+// and the CSV files are imported into another table.
 func TestCustomer(t *testing.T) {
 	const rows = 20_000
 	client := clienttest.Connect(t, customerDDL, strings.Replace(customerDDL, "TABLE customer", "TABLE again", 1))
@@ -255,8 +255,8 @@ func (r stoppingReader) Next() (arrow.RecordBatch, error) {
 	return r.Reader.Next()
 }
 
-// TestResume interrupts an import repeatedly. Each time, the import must continue where it stopped. At the end, each
-// row must be in the table once.
+// TestResume checks that an import that is interrupted repeatedly continues each time where it stopped. At the end,
+// each row must be in the table once.
 func TestResume(t *testing.T) {
 	const rows = 30_000
 	for n, mode := range []transfer.Mode{transfer.InsertOrUpdate, transfer.Insert, transfer.InsertOrUpdate, transfer.Insert} {
@@ -322,8 +322,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestRejectsAfterKill leaves an incomplete last line in the reject file, as a kill does. The next line that Add writes
-// must not be joined with it. The file also has a complete line of 2 MiB, which must stay as it is.
+// TestRejectsAfterKill checks that Add removes the incomplete last line that a killed process has left in the reject
+// file, before it writes the next line. A complete line of 2 MiB must stay as it is.
 func TestRejectsAfterKill(t *testing.T) {
 	long, err := json.Marshal(bulk.BadRow{Place: bulk.Place{File: "a.csv", Line: 1}, Reason: strings.Repeat("x", 2<<20)})
 	if err != nil {
@@ -343,8 +343,8 @@ func TestRejectsAfterKill(t *testing.T) {
 	}
 }
 
-// TestGreatestFloat32 imports the shortest text of the greatest FLOAT32. As a FLOAT64, this text is greater than the
-// greatest FLOAT32, but it must be read as that FLOAT32.
+// TestGreatestFloat32 checks that an import accepts the shortest text of the greatest FLOAT32 and stores this FLOAT32.
+// The text is a special case, because the FLOAT64 with the same text is greater than the greatest FLOAT32.
 func TestGreatestFloat32(t *testing.T) {
 	client := clienttest.Connect(t, "CREATE TABLE T (K INT64, F FLOAT32) PRIMARY KEY (K)")
 	_, _, err := load{table: "T"}.run(t.Context(), t, client, write(t, "t.csv", "K,F\n1,3.4028235e+38\n2,-3.4028235e+38\n3,0.1\n"))

@@ -25,9 +25,9 @@ Each runs against a server of its own, or --endpoint HOST:PORT --database NAME (
 	return c
 }
 
-// benchCommand completes the command c of a benchmark. To the flags of c, it adds the flags that all benchmarks have.
-// When c runs, it calls choose and runs the benchmarks that choose returns. Servers that a benchmark starts do not read
-// the environment variables of the command start.
+// benchCommand adds to c, the command of a benchmark, the flags that all benchmarks have, and the function that runs
+// the command. This function calls choose and runs the benchmarks that choose returns. It first removes the environment
+// variables of the flags of the command start, so that servers that a benchmark starts do not read them.
 func benchCommand(c *cobra.Command, s *bench.Settings, choose func() ([]harness.Benchmark, error)) *cobra.Command {
 	c.Use += " [flags]"
 	c.DisableFlagsInUseLine = true
@@ -50,9 +50,8 @@ func benchCommand(c *cobra.Command, s *bench.Settings, choose func() ([]harness.
 	return c
 }
 
-// uselessFlags lists pairs of flags of which the first one can be useless. If beside is false, the flag in the field
-// flag has no effect when the flag in the field other is not set. If beside is true, it has no effect when that other
-// flag is set.
+// uselessFlags lists pairs of flags, flag and other. If beside is true, the first flag of the pair has no effect when
+// the second one is set. If beside is false, the first flag has no effect when the second one is not set.
 var uselessFlags = []struct {
 	flag, other string
 	beside      bool

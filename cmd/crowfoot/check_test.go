@@ -14,9 +14,9 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// TestCheck runs the command check on three directories. It must find the directory of a killed server sound, say that
-// the directory of a running server is in use, and report a damaged directory. A server on the damaged directory must
-// report the damage too. The command must never change the directory.
+// TestCheck checks what the command check reports about three directories. It must find no fault in the directory of a
+// killed server, say that the directory of a running server is in use, and report a damaged directory. A server on the
+// damaged directory must report the damage too. The command must never change the directory.
 func TestCheck(t *testing.T) {
 	data, ddl := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "schema.sql")
 	if err := os.WriteFile(ddl, []byte("CREATE TABLE A (K STRING(36), V BYTES(MAX)) PRIMARY KEY (K); CREATE INDEX ByV ON A(K DESC);"), 0o600); err != nil {

@@ -18,8 +18,8 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// TestCheckpointCommand makes a checkpoint while clients write. The copy must be sound, and a server on it must have
-// every commit that was acknowledged before the command began.
+// TestCheckpointCommand checks that a checkpoint that is made while clients write is sound. A server on the copy must
+// have every commit that was acknowledged before the command began.
 func TestCheckpointCommand(t *testing.T) {
 	dir := t.TempDir()
 	ddl, copied := filepath.Join(dir, "schema.sql"), filepath.Join(dir, "copy")

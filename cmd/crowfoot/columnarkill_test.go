@@ -12,9 +12,10 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// TestKillColumnarUpkeep kills the server with SIGKILL, again and again, while it creates and maintains columnar copies
-// and clients commit. After each kill, crowfoot check must find the data and the copies sound, and the restarted server
-// must read the same from the copies as from the rows. CROWFOOT_TEST_KILLS sets a larger number of kills.
+// TestKillColumnarUpkeep checks that columnar copies stay right when the server is killed with SIGKILL, again and
+// again, while it creates and maintains copies and clients commit. After each kill, crowfoot check must find no fault
+// in the data and the copies, and the restarted server must read the same from the copies as from the rows.
+// CROWFOOT_TEST_KILLS sets a larger number of kills.
 func TestKillColumnarUpkeep(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	ddl := writeFile(t, "schema.sql", "CREATE TABLE T (K INT64 NOT NULL, N INT64, S STRING(MAX)) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled');\nCREATE INDEX ByN ON T(N)")

@@ -23,7 +23,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/version"
 )
 
-// connection connects import or export to its database. While the command runs, it observes whether the server answers.
+// connection connects the command import or export to its database. While the command runs, the connection observes
+// whether the server answers.
 type connection struct {
 	endpoint, database string
 	// makesMissing makes connect create the database if it does not exist.
@@ -47,8 +48,8 @@ func (s *connection) check(command string) error {
 	return nil
 }
 
-// with connects to the server and calls work with a client. The screen shows when the command waits for the server. If
-// the server has not been available for transfer.AwayLimit, the context of work ends.
+// with connects to the server and calls the function work with a client and a context. The screen shows when the
+// command waits for the server. If the server has not been available for transfer.AwayLimit, this context ends.
 func (s *connection) with(ctx context.Context, agent string, work func(context.Context, *spanner.Client) error) error {
 	if s.endpoint != "" {
 		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // makes the client connect without TLS

@@ -184,7 +184,8 @@ func orForeign(ctx context.Context, err error) error {
 	return err
 }
 
-// orForeign returns a context that ends with errForeign if the program at the address is not a Spanner server.
+// orForeign returns a context that ends with errForeign when a call shows that the program at the address is not a
+// Spanner server.
 func (p *connectivity) orForeign(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p.mu.Lock()
@@ -217,8 +218,8 @@ func (p *connectivity) limit(ctx context.Context, timeout time.Duration) (_ cont
 	return ctx, func() { cancel(nil) }
 }
 
-// answered sends, by calling ask, a request that an available server answers at once. It returns errUnavailable if no
-// answer comes within answerLimit.
+// answered calls the function ask, which sends a request that an available server answers at once. It returns
+// errUnavailable if no answer comes within answerLimit.
 func (p *connectivity) answered(ctx context.Context, ask func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()

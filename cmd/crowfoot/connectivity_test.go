@@ -98,8 +98,8 @@ func TestServerAway(t *testing.T) {
 	})
 }
 
-// TestInterruptImport interrupts an import. The command must print what was done, and that the same command continues
-// the import. It must exit with exitIncomplete.
+// TestInterruptImport checks that an interrupted import prints what was done, and that the same command continues the
+// import. The command must exit with exitIncomplete.
 func TestInterruptImport(t *testing.T) {
 	_, address := startServer(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"))
 	client := connect(t, address)

@@ -45,7 +45,7 @@ func TestCPUAddsUp(t *testing.T) {
 	}
 }
 
-// request is one kind of request. It adds up the CPU time that the server reports for its executions.
+// request sends requests of one kind, and adds up the CPU time that the server reports for them.
 type request struct {
 	ask func(ctx context.Context) (metadata.MD, error) // sends the request and returns the trailer of the reply
 
@@ -125,9 +125,9 @@ func key(id int) *structpb.ListValue {
 	return &structpb.ListValue{Values: []*structpb.Value{structpb.NewStringValue(strconv.Itoa(id))}}
 }
 
-// TestCPUToldApart runs two kinds of requests with very different costs, first each kind alone and then both at the
-// same time. The server measures only one request in a few and estimates the others. It must still charge each kind
-// about as much as when that kind runs alone.
+// TestCPUToldApart checks that two kinds of requests with very different costs are charged about as much CPU time when
+// both run at the same time as when each kind runs alone. The server could mix them up, because it measures only one
+// request in a few and estimates the others.
 func TestCPUToldApart(t *testing.T) {
 	needsThreadClocks(t)
 	l := newLoaded(t)
@@ -171,10 +171,11 @@ func TestCPUToldApart(t *testing.T) {
 
 // toldApart reports whether the server charges two kinds of requests correctly when both run at the same time. heavy
 // and light are the CPU times that a request of each kind is charged when its kind runs alone. heavyToo and lightToo
-// are those when both kinds run. They must be about the same, with one exception: among heavy requests, a light request
-// really takes more CPU time. Few light requests share fewer system calls than many, and the heavy ones replace their
-// data in the processor's caches. So a light request may be charged more than alone, by up to a third of a heavy
-// request. A server that mixed the two kinds up would charge it half of a heavy request more than alone.
+// are the CPU times that it is charged when both kinds run. Each must be about the same in both cases, with one
+// exception: among heavy requests, a light request really takes more CPU time. Few light requests share fewer system
+// calls than many, and the heavy ones replace their data in the processor's caches. So lightToo may be higher than
+// light, by up to a third of heavy. If the server mixed the two kinds up, lightToo would be higher than light by half
+// of heavy.
 func toldApart(heavy, light, heavyToo, lightToo time.Duration) bool {
 	const most = 2
 	alone, together := heavy.Seconds()/light.Seconds(), heavyToo.Seconds()/lightToo.Seconds()

@@ -24,7 +24,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// charging is a client of a server in a process of its own. The client runs one statement at a time.
+// charging is a client of a server that runs as a separate process. The client runs one statement at a time.
 type charging struct {
 	*testing.T
 	process *exec.Cmd
@@ -137,11 +137,12 @@ func (c *charging) ddl(statement string) {
 	}
 }
 
-// kind is a request, such as a statement, of which one execution takes long.
+// kind is a kind of request, such as a statement, that takes the server long to execute.
 type kind struct {
 	name string
 	run  func(c *charging) []metadata.MD // runs it and returns the trailers of its requests
-	// streams says that sending the rows takes most of the CPU time that is not the request's own.
+	// streams says that the request returns many rows. Sending them then takes most of the CPU time that the server
+	// charges as shared and not as the request's own.
 	streams bool
 	// garbage says that the request allocates very many small values, so that garbage collection takes much CPU time.
 	garbage bool
@@ -171,10 +172,10 @@ var kinds = []kind{
 	{name: "commit of mutations", run: (*charging).mutations, garbage: true},
 }
 
-// TestCPUOfKinds runs requests of each kind, alone on the server, for at least four seconds of CPU time. The CPU time
-// charged as a request's own must be what the process used, except for work that goroutines do for all requests:
-// garbage collection and sending rows. Together with the request's share of that work it must be all that the process
-// used.
+// TestCPUOfKinds checks the CPU time that each kind of request is charged. The time that is charged as the request's
+// own must be what the process used, except for work that goroutines do for all requests: garbage collection and
+// sending rows. Together with the request's share of that work it must be all that the process used. The test runs each
+// kind alone on the server, for at least four seconds of CPU time.
 func TestCPUOfKinds(t *testing.T) {
 	needsThreadClocks(t)
 	c := newCharging(t)
@@ -198,11 +199,12 @@ func TestCPUOfKinds(t *testing.T) {
 	}
 }
 
-// TestCPUOfMix runs one statement many times for few rows and then once for all rows, while other requests keep the
-// server busy. Under this load, the server measures only one execution in a few. The long execution must be charged
-// about as much as when it runs alone, and a short one at most a hundredth of that. On a core whose other hardware
-// thread is busy, the same work takes one and a half times as long, so the test cannot compare single executions. It
-// alternates executions alone and under load, and compares their sums.
+// TestCPUOfMix checks that a long execution of a statement is charged about as much CPU time under load as when it runs
+// alone, and that a short execution of the same statement is charged at most a hundredth of that. The test runs the
+// statement many times for few rows and then once for all rows, while other requests keep the server busy. Under this
+// load, the server measures only one execution in a few. On a core whose other hardware thread is busy, the same work
+// takes one and a half times as long, so the test cannot compare single executions. It alternates executions alone and
+// under load, and compares their sums.
 func TestCPUOfMix(t *testing.T) {
 	needsThreadClocks(t)
 	c := newCharging(t)

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// TestIdleConnections opens more connections than the process may have open files. The server must close the
-// connections beyond its limit. The store must still be able to create files, so the test writes more rows than fit
-// into the store's memory.
+// TestIdleConnections checks that a server closes the connections beyond its limit if clients open more connections
+// than the process may have open files. The store must still be able to create files. To make it create some, the test
+// writes more rows than fit into the store's memory.
 func TestIdleConnections(t *testing.T) {
 	const files, rows, batch = 200, 40, 1 << 20
 	dir := t.TempDir()

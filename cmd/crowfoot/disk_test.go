@@ -181,9 +181,9 @@ func (c *diskClient) has(rows int) {
 	}
 }
 
-// TestFullDisk fills the disk of a server, with the server's own data and with another file. The server must then
-// refuse commits but serve reads, stop on SIGTERM, and start again. When there is free space again, it must accept
-// commits without a restart.
+// TestFullDisk checks that a server whose disk is full refuses commits but serves reads, stops on SIGTERM, and starts
+// again. When there is free space again, it must accept commits without a restart. The server's own data and another
+// file fill the disk.
 func TestFullDisk(t *testing.T) {
 	d := newSmallDisk(t)
 	server, client := d.startServer()

@@ -17,10 +17,11 @@ import (
 	"testing"
 )
 
-// pages lists the documents whose blocks are run. For each document it has the languages of its blocks other than shell
-// and Go. interop/docs installs what these languages need, and sets CROWFOOT_TEST_DOCS to the class path of the Java
-// programs. If that variable is set, TestDocuments runs only the documents that have other languages, and otherwise
-// only those that have none. TestPages fails if a document is missing here.
+// pages lists the documents whose blocks TestDocuments runs. For each document it has the languages of its blocks other
+// than shell and Go. TestDocuments runs the documents that have no such languages if the environment variable
+// CROWFOOT_TEST_DOCS is not set, and only the other documents if it is set. The script interop/docs installs what the
+// languages need, and sets the variable to the class path of the Java programs. TestPages fails if a document is
+// missing here.
 var pages = map[string][]string{
 	"README.md":                     nil,
 	"docs/benchmarks.md":            nil,

@@ -64,9 +64,9 @@ func (*numbers) Type() string { return "numbers" }
 // was not given.
 type size int64
 
-// sizeUnits are the units of sizes. A size has the first of these units with whose name it ends. The empty name comes
-// last, because every text ends with it. GB, MB and G also mean powers of 1024, because people write them in that
-// sense.
+// sizeUnits are the units of sizes. The unit of a size is the first one in this list whose name is at the end of the
+// size's text. The empty name comes last, because every text ends with it. GB, MB and G also mean powers of 1024,
+// because people write them in that sense.
 var sizeUnits = []struct {
 	name  string
 	bytes float64

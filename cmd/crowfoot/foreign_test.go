@@ -69,8 +69,8 @@ func seedsOf(t *testing.T, name string, byDefault uint64) (from, to uint64) {
 const foreignDDL = `CREATE TABLE Every (K INT64 NOT NULL, Flag BOOL, Whole INT64, Single FLOAT32, Double FLOAT64, Price NUMERIC, Text STRING(MAX), Data BYTES(MAX), Day DATE,
 	Stamp TIMESTAMP, Doc JSON, Uid UUID, Wholes ARRAY<INT64>, Texts ARRAY<STRING(MAX)>, Flags ARRAY<BOOL>, Prices ARRAY<NUMERIC>) PRIMARY KEY (K)`
 
-// TestForeignStreams sends streams, tickets and actions with changed bytes. None may end the server, get an answer that
-// blames the server (such as INTERNAL), or make the server use more memory than its limit.
+// TestForeignStreams checks that streams, tickets and actions with changed bytes do no harm. None may end the server,
+// get an answer that blames the server (such as INTERNAL), or make the server use more memory than its limit.
 func TestForeignStreams(t *testing.T) {
 	server, address := startServer(t, "--data", filepath.Join(t.TempDir(), "data"), "--memory", fmt.Sprint(foreignMemory, "MiB"), "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", foreignDDL))
 	f := newForeign(t, address)
@@ -439,8 +439,8 @@ const (
 	importEvery = 500
 )
 
-// TestForeignFiles reads files with changed bytes. No reader may panic or use more memory than fileMemory. The command
-// import must end with success or an error message.
+// TestForeignFiles checks that files with changed bytes do no harm. No reader may panic or use more memory than
+// fileMemory. The command import must end with success or an error message.
 func TestForeignFiles(t *testing.T) {
 	from, to := seedsOf(t, foreignSeedsName, foreignSeeds)
 	ctx := t.Context()
@@ -541,8 +541,8 @@ func foreignFiles() (files []foreignFile, err error) {
 
 // foreignParquet returns options for writing Parquet files in ways that exports do not use. Some files have
 // uncompressed pages: there, a changed byte changes a value or a level, and does not just break a compressed block.
-// Some have delta encodings, or other compressions than exports. There is each of these files with both versions of
-// data pages.
+// Some have delta encodings, or other compressions than exports. The list has each of these options twice, once for
+// each version of Parquet's data pages.
 func foreignParquet() (ways [][]parquet.WriterProperty) {
 	for _, way := range [][]parquet.WriterProperty{
 		{parquet.WithCompression(compress.Codecs.Uncompressed)},
@@ -575,7 +575,8 @@ func parquetWith(properties []parquet.WriterProperty, batch arrow.RecordBatch) (
 	return content.Bytes(), err
 }
 
-// asInTable returns the schema that import gives to the readers of text files: that of a table with these columns.
+// asInTable returns the schema that import gives to the readers of text files: the schema of a table with these
+// columns.
 func asInTable(schema *arrow.Schema) *arrow.Schema {
 	fields := schema.Fields()
 	for i, f := range fields {
@@ -605,8 +606,8 @@ func formatted(format file.Format, batch arrow.RecordBatch) (_ []byte, err error
 	return content.Bytes(), err
 }
 
-// writeChanged writes a file with changes to a folder. The seed determines the file and the changes. of is the
-// unchanged file.
+// writeChanged takes one of the files, changes it at random, and writes it to a folder. The seed determines the file
+// and the changes. The result path is the name of the written file, and the result of is the unchanged file.
 func writeChanged(files []foreignFile, dir string, seed uint64) (path string, of foreignFile, err error) {
 	r := rand.New(rand.NewPCG(seed, 19))
 	of = files[r.IntN(len(files))]

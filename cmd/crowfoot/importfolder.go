@@ -79,7 +79,8 @@ func (s *importSettings) make(ctx context.Context, statements []string, protos [
 	return nil
 }
 
-// loadFolder imports the tables of a folder. Then it runs the DDL statements in the parameter after.
+// loadFolder imports the tables of a folder. after holds DDL statements, which loadFolder runs when the tables are
+// imported.
 func (s *importSettings) loadFolder(ctx context.Context, client *spanner.Client, dir string, folder *transfer.Folder, after []string) error {
 	created, err := s.created(ctx)
 	if err != nil {

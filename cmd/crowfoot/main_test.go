@@ -114,8 +114,8 @@ func ready(t *testing.T, cmd *exec.Cmd) (grpc, http string) {
 
 const crashDatabase = "projects/p/instances/i/databases/d"
 
-// TestKill kills the server with SIGKILL during commits, again and again. Afterwards every acknowledged commit must be
-// in the database, and every other commit completely or not at all.
+// TestKill checks that the database is right after the server was killed with SIGKILL during commits, again and again.
+// Every acknowledged commit must be in the database, and every other commit completely or not at all.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	ddl := filepath.Join(dir, "schema.sql")

@@ -22,16 +22,16 @@ const (
 )
 
 // counter is a worker with a client of its own. Each of its transactions reads the number in the worker's row and adds
-// one to it. The number must be that of the worker's acknowledged commits.
+// one to it. The number that a transaction reads must be the number of the worker's acknowledged commits.
 type counter struct {
 	client *spanner.Client
 	id     int64
 	acked  atomic.Int64
 }
 
-// TestKillWithClients kills the server with SIGKILL while 32 clients commit, and starts it again on the same port.
-// Every client must continue with its session and without an error. Every acknowledged transaction must have taken
-// effect exactly once.
+// TestKillWithClients checks that clients notice nothing when the server is killed with SIGKILL and started again on
+// the same port. While 32 clients commit, every client must continue with its session and without an error. Every
+// acknowledged transaction must have taken effect exactly once.
 func TestKillWithClients(t *testing.T) {
 	dir := t.TempDir()
 	ddl := writeFile(t, "schema.sql", "CREATE TABLE Counters (Id INT64 NOT NULL, N INT64 NOT NULL) PRIMARY KEY (Id);\n"+

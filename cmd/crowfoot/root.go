@@ -65,7 +65,8 @@ func checkHelp(root *cobra.Command, args []string) error {
 	return unknownCommand(found, rest[0])
 }
 
-// group completes a command that only has subcommands. If it is run without a subcommand, it prints its help and fails.
+// group sets up the command c, which only has subcommands. If the user runs c without a subcommand, it prints its help
+// and fails.
 func group(c *cobra.Command) *cobra.Command {
 	c.DisableFlagsInUseLine = true
 	c.SuggestionsMinimumDistance = 2

@@ -106,9 +106,10 @@ var flagsOf = map[string]string{
 	"Data": "data", "GRPC": "grpc", "HTTP": "http", "Databases": "database", "DDLFile": "ddl", "ProtoDescriptorsFile": "proto-descriptors-file", "Origins": "cors-origin", "Hosts": "http-host",
 }
 
-// withFlag adds to an error of starting the server the flag or environment variable whose value caused it. The result
-// is a usage error, except if the operating system refused the value. Then, for example when another program uses the
-// address, the same command line may be right at another time.
+// withFlag explains err, an error of starting the server. If the value of a flag or environment variable has caused
+// err, the result names the flag or the variable, and is a usage error. There is one exception: if the operating system
+// refused the value, the result is no usage error. Then, for example when another program uses the address, the same
+// command line may be right at another time.
 func withFlag(err error, flags *pflag.FlagSet) error {
 	var option *crowfoot.OptionError
 	if !errors.As(err, &option) {

@@ -45,7 +45,8 @@ func metrics(t *testing.T, address string) map[string]float64 {
 	return values
 }
 
-// TestStartFromVariables starts a server that is configured only by environment variables.
+// TestStartFromVariables checks that a server that is configured only by environment variables has the databases and
+// the log level that they name.
 func TestStartFromVariables(t *testing.T) {
 	const other = "projects/p/instances/i/databases/other"
 	_, log, address := startCommand(t, []string{

@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// TestEndAfter checks that the process is ended stopLimit after the context's end, even if nobody reads its last
-// message, and that it is not ended before.
+// TestEndAfter checks that endAfter ends the process when stopLimit has passed since the end of the context, and not
+// before. If nobody reads the last message of the process, endAfter may end it up to messageLimit later.
 func TestEndAfter(t *testing.T) {
 	for _, reads := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -50,8 +50,8 @@ const folderDDL = "CREATE SCHEMA music;\n" +
 	"CREATE UNIQUE NULL_FILTERED INDEX ByName ON Singers(Name DESC) STORING (Fee);\n" +
 	"CREATE CHANGE STREAM Everything FOR ALL OPTIONS (retention_period = '36h')"
 
-// TestSpannerFolder exports a database in the layout of Cloud Spanner's exports. It imports the folder into an empty
-// database, which must then have all definitions and rows.
+// TestSpannerFolder checks that a database keeps all definitions and rows when it is exported in the layout of Cloud
+// Spanner's exports and imported into an empty database.
 func TestSpannerFolder(t *testing.T) {
 	dir := t.TempDir()
 	_, from := startServer(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", folderDDL))
@@ -178,10 +178,10 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestCorrectedFile imports a file with a bad row into two databases, from the same folder, so that both imports fail.
-// It corrects the file and runs the same commands again. Both must succeed, and must not send unchanged rows again. No
-// message may contain JSON, such as lines of the state files. Finally, an import fails, and the server loses its rows
-// by a restart. With the corrected file, the import must then send all rows again.
+// TestCorrectedFile checks that an import that has failed because of a bad row succeeds when the file is corrected and
+// the same command runs again. It must not send unchanged rows again. The test does this with one file for two
+// databases. No message may contain JSON, such as lines of the state files. Finally, an import fails, and the server
+// loses its rows by a restart. With the corrected file, the import must then send all rows again.
 func TestCorrectedFile(t *testing.T) {
 	const other = "projects/p/instances/i/databases/other"
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
@@ -243,8 +243,8 @@ func alter(t *testing.T, address, statement string) {
 	}
 }
 
-// TestKillImport kills an import with SIGKILL again and again. The same command must continue the import until every
-// row is imported.
+// TestKillImport checks that an import that is killed with SIGKILL again and again can be continued with the same
+// command until every row is imported.
 func TestKillImport(t *testing.T) {
 	const rows = 200_000
 	_, address := startServer(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"))
@@ -297,8 +297,8 @@ func TestKillImport(t *testing.T) {
 	}
 }
 
-// TestKillServerWhileImporting kills the server with SIGKILL again and again during an import. The import must
-// continue by itself and write every row exactly once.
+// TestKillServerWhileImporting checks that an import continues by itself when the server is killed with SIGKILL again
+// and again. The import must write every row exactly once.
 func TestKillServerWhileImporting(t *testing.T) {
 	const rows = 200_000
 	dir := t.TempDir()

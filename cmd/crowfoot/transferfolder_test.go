@@ -19,7 +19,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// edgesDDL creates a table with columns of every type, and tables of forms that wholeDDL does not have.
+// edgesDDL creates a table with columns of every type. It also creates tables with features that the tables of wholeDDL
+// lack, such as keywords as names, or foreign keys that form a circle.
 var edgesDDL = []string{
 	"CREATE TABLE Edges (K INT64, B BOOL, I INT64, F FLOAT64, G FLOAT32, N NUMERIC, S STRING(MAX), Y BYTES(MAX), D DATE, T TIMESTAMP, J JSON, U UUID, P shop.Item, E shop.Kind, " +
 		"AB ARRAY<BOOL>, AI ARRAY<INT64>, AF ARRAY<FLOAT64>, AG ARRAY<FLOAT32>, AN ARRAY<NUMERIC>, AX ARRAY<STRING(MAX)>, AY ARRAY<BYTES(MAX)>, AD ARRAY<DATE>, AZ ARRAY<TIMESTAMP>, " +
@@ -157,9 +158,9 @@ func makeDatabase(t *testing.T, client *admin.DatabaseAdminClient, id string, pr
 	}
 }
 
-// TestFolder exports a database in each format. The database has every kind of object, and extreme values of every
-// type. Each folder is imported into a new database, which must have the same definitions and rows. The sequences of
-// the new database must not return values that the sequences of the first database have returned.
+// TestFolder checks that a database has the same definitions and rows after it was exported, in each format, and
+// imported into a new database. It has every kind of object, and extreme values of every type. The sequences of the new
+// database must not return values that the sequences of the first database have returned.
 func TestFolder(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	_, address := startServer(t, "--in-memory", "--database", testInstance+"/databases/other")
@@ -225,8 +226,9 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestFolderIntoTables imports a folder into existing tables. The import must write rows before the rows that refer to
-// them. If the folder does not match the tables, the command must end with a clear message and exit status.
+// TestFolderIntoTables checks that an import of a folder into existing tables writes each row before the rows that
+// refer to it. If the tables differ from the exported ones, or the files from the manifest, the command must end with a
+// clear message and exit status.
 func TestFolderIntoTables(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	_, address := startServer(t, "--in-memory", "--database", testInstance+"/databases/other")

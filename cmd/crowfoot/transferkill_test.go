@@ -20,9 +20,10 @@ const (
 	transferSeed  = 7
 )
 
-// TestKillFolder kills an export with SIGKILL at random moments, in CSV and in Cloud Spanner's layout. Then it kills
-// the import of the folder, and sometimes the server. The same commands must continue. In the end each row must be in
-// the database once; the mode insert would reject a row that was written twice.
+// TestKillFolder checks that an export, and then the import of its folder, can be continued with the same commands
+// after they were killed with SIGKILL at random moments. The test kills the server, too, sometimes. In the end each row
+// must be in the database once; the mode insert would reject a row that was written twice. The test does this with CSV
+// and with Cloud Spanner's layout.
 func TestKillFolder(t *testing.T) {
 	for _, format := range []string{"csv", "spanner"} {
 		t.Run(format, func(t *testing.T) { killFolder(t, format) })
@@ -86,7 +87,8 @@ func killFolder(t *testing.T, format string) {
 	began := false
 	ended = false
 	for range kills {
-		// The kill may come when the import has done everything, but its process has not yet ended.
+		// If an import has begun and its state file is gone, it has ended: the kill came when the import had done
+		// everything, but its process had not yet ended.
 		ended = killed(300*time.Millisecond, load...) || began && !hasState(t, "P")
 		if began = began || hasState(t, "P"); ended {
 			break

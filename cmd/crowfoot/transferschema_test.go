@@ -70,9 +70,9 @@ func itemDescriptors(t *testing.T) []byte {
 	return data
 }
 
-// TestWholeSchema exports a database with every kind of object in the layout of Cloud Spanner's exports, and imports
-// the folder into a new database. The new database must have the same definitions and rows. Its sequences must not
-// return values that the sequences of the first database have returned.
+// TestWholeSchema checks that a database with every kind of object has the same definitions and rows after it was
+// exported in the layout of Cloud Spanner's exports and imported into a new database. The sequences of the new database
+// must not return values that the sequences of the first database have returned.
 func TestWholeSchema(t *testing.T) {
 	const instance = "projects/p/instances/i"
 	_, address := startServer(t, "--in-memory", "--database", instance+"/databases/other")

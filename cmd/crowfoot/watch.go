@@ -163,8 +163,9 @@ var (
 	hintOfTable = regexp.MustCompile(`^([\pL_][\pL\d_.]*=)?@\{[^{}]*\}$`) // SQL would parse a hint without braces as an alias
 )
 
-// eachTable applies values to the options of tables by calling set. A value TABLE=VALUE applies to one table, any other
-// value to all tables. It first applies the values for all tables, so that those for one table override them.
+// eachTable sets an option of tables by calling the function set with each of the values. A value of the form
+// TABLE=VALUE applies to one table, any other value to all tables. eachTable first applies the values for all tables,
+// so that those for one table override them.
 func eachTable(source *watch.Tables, values []string, set func(o *watch.TableOptions, value string)) {
 	for _, value := range values {
 		if !ofTable.MatchString(value) {

@@ -147,7 +147,8 @@ func TestWatch(t *testing.T) {
 	w.stop()
 }
 
-// TestWatchSpannerRepository checks a watcher that stores its checkpoints in a table of the watched database.
+// TestWatchSpannerRepository checks that a watcher that stores its checkpoints in a table of the watched database
+// continues after a restart where it stopped.
 func TestWatchSpannerRepository(t *testing.T) {
 	client := watched(t)
 	put(t, client, 1, "a")
@@ -162,8 +163,9 @@ func TestWatchSpannerRepository(t *testing.T) {
 	w.stop()
 }
 
-// TestWatchChangeSets watches a table that has no column of commit timestamps, by means of a table of change sets. The
-// names of that table and its columns differ from the Java library's defaults.
+// TestWatchChangeSets checks that a watcher prints a change of a table that has no column of commit timestamps but
+// refers to a table of change sets. The names of the table of change sets and of its columns differ from the Java
+// library's defaults.
 func TestWatchChangeSets(t *testing.T) {
 	ddl := "CREATE TABLE T (K INT64, V STRING(MAX), CHANGE_SET_ID STRING(MAX)) PRIMARY KEY (K);\n" +
 		"CREATE TABLE Sets (Id STRING(MAX), COMMIT_TIMESTAMP TIMESTAMP OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (Id)"
@@ -349,8 +351,9 @@ func TestWatchLate(t *testing.T) {
 	}
 }
 
-// TestWatchNothing checks a watcher without a server. If nothing answers, it must report the server for which it
-// waits, and why. If another program answers, it must end. An import must do the same.
+// TestWatchNothing checks what watch and import do if no Spanner server is at the address. If another program answers,
+// the command must end. If nothing answers, the log of watch must name the server for which it waits, and the reason. A
+// proxy that only closes the connection must not count as another program.
 func TestWatchNothing(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()

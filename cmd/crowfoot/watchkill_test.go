@@ -34,9 +34,9 @@ const (
 	ledgerOnce    = 1_000_000 // the first of the keys that are written once
 )
 
-// TestKillWatchers kills the server, crowfoot watch, and the commands that receive changes, with SIGKILL at random
-// moments, while clients write. Afterwards it compares what each watcher has delivered with the commits: see
-// deliveries.check.
+// TestKillWatchers checks that watchers deliver the changes correctly although the server, crowfoot watch, and the
+// commands that receive changes are killed with SIGKILL at random moments, while clients write. Afterwards it compares
+// what each watcher has delivered with the commits: see deliveries.check.
 func TestKillWatchers(t *testing.T) {
 	seed := environmentInt(t, watchSeedName, watchSeed)
 	rnd := rand.New(rand.NewPCG(uint64(seed), 10))

@@ -195,9 +195,9 @@ func (d *deliveries) checkOrder(l *ledger, life int, lines []deliveredLine) {
 	}
 }
 
-// checkTransactions adds to whole the transactions that one life, reading a change stream, has delivered completely.
-// All transactions of a life except the last must be complete. The timestamp identifies a transaction, because no two
-// transactions of Crowfoot have the same.
+// checkTransactions finds the transactions that one life, reading a change stream, has delivered completely, and adds
+// their timestamps to the map whole. All transactions of a life except the last must be complete. The timestamp
+// identifies a transaction, because no two transactions of Crowfoot have the same.
 func (d *deliveries) checkTransactions(l *ledger, life int, lines []deliveredLine, whole map[time.Time]bool) {
 	d.t.Helper()
 	for i := 0; d.stream && i < len(lines); {

@@ -21,7 +21,7 @@ type Task struct {
 }
 
 // Ran records that the work has run once, and that this run ended with err. If err is nil, the run has done all work
-// that was due at the time at.
+// that was due at the time which the parameter at holds.
 func (t *Task) Ran(at time.Time, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -39,9 +39,9 @@ func (w *Work) End() {
 	}
 }
 
-// WhileOpen calls work, such as a schema change or a collection, and returns its error. The context of work ends when
-// ctx ends or End is called, and End waits for work to return. If End was called before, WhileOpen returns an error and
-// does not call work.
+// WhileOpen calls work, such as a schema change or a collection of old versions, and returns its error. The context of
+// work ends when ctx ends or End is called, and End waits for work to return. If End was called before, WhileOpen
+// returns an error and does not call work.
 func (w *Work) WhileOpen(ctx context.Context, work func(context.Context) error) error {
 	w.open.RLock()
 	defer w.open.RUnlock()

@@ -88,13 +88,14 @@ func (k *Budget) leave(c aging) {
 // can make any number of regular sessions, and each of them stays for an hour.
 const multiplexedShare = 4
 
-// accountStep is the largest number of bytes that an account may take from the memory.Budget without needing them.
-// KeepSessions lets sessions need at most their share of the memory minus accountStep. So the account never takes more
-// than the share. Otherwise the memory.Budget would refuse the excess, and tryGrow would drop cache entries in vain.
+// accountStep is the largest number of bytes that an account takes from the memory.Budget beyond the bytes that are
+// charged to it. KeepSessions leaves room for these bytes: it charges at most the sessions' share of the memory minus
+// accountStep. The account of the sessions then never takes more than the share. Otherwise the memory.Budget would
+// refuse the excess, and tryGrow would drop cache entries in vain.
 const accountStep = 256 << 10
 
-// KeepSessions charges n bytes for new sessions. multiplexed says whether they are multiplexed ones. It fails with
-// RESOURCE_EXHAUSTED if the sessions would exceed their share of the memory.
+// KeepSessions charges n bytes for new sessions. multiplexed says whether the new sessions are multiplexed ones. It
+// fails with RESOURCE_EXHAUSTED if all sessions together would then take more than their share of the memory.
 func (k *Budget) KeepSessions(n int64, multiplexed bool) error {
 	if k == nil {
 		return nil

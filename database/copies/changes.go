@@ -28,8 +28,8 @@ type copyChanges struct {
 	byCopy  map[schema.TableID]map[uint64]chunkChanges // the second key is the number of the chunk
 }
 
-// copyRoot is a table or index that is not interleaved. copies are its copy and the copies of all tables and indexes
-// that are interleaved in it.
+// copyRoot is a table or index that is not interleaved. Its field copies holds the columnar copy of this table or
+// index, and those of all tables and indexes that are interleaved in it.
 type copyRoot struct {
 	span   table.Span
 	copies []*wantedCopy
@@ -72,7 +72,8 @@ func (u *Upkeep) countIsDue() bool {
 	return rest >= min(u.Took*restOfFew, CountWithin) || time.Duration(commits-c.commits)*countOfCommit >= u.Took
 }
 
-// follow sets the key ranges that passes read, so that they cover all wanted copies of a catalog.
+// follow sets the key ranges that passes read, so that they cover every table and index in wanted, which lists the
+// columnar copies to keep up to date.
 func (c *copyChanges) follow(catalog *schema.Catalog, wanted []*wantedCopy) {
 	if len(wanted) == 0 { // most databases have no copies, and some of them have thousands of tables
 		c.roots, c.spans = nil, nil

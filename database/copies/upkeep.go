@@ -24,12 +24,12 @@ import (
 // A commit does nothing for columnar copies. Instead, each database has one goroutine, the upkeep, which keeps its
 // copies up to date and sleeps while there are none. It does three things:
 //
-//   - It counts the rows of each chunk that have changed since the chunk was copied (copyChanges). It does so after commits, in
-//     passes that read the changes only.
-//   - It writes chunks for keys that have no chunk, or none with all columns. It rewrites a chunk when many of its rows have changed,
-//     and merges neighbours after rows were deleted.
-//   - It gives chunks in which no row has changed a new timestamp, before garbage collection may remove the versions that a read at
-//     the old timestamp needs.
+//   - It counts the rows of each chunk that have changed since the chunk was copied (copyChanges). It does so after
+//     commits, in passes that read the changes only.
+//   - It writes chunks for keys that have no chunk yet, or only a chunk without some of the columns. It rewrites a chunk
+//     when many of its rows have changed, and merges neighbouring chunks after rows were deleted.
+//   - It gives chunks in which no row has changed a new timestamp, before garbage collection may remove the versions
+//     that a read at the old timestamp needs.
 //
 // Only one database of the store writes chunks at a time. After a chunk the upkeep pauses for as long as writing the
 // chunk took. If there were commits since the last chunk, and the chunk replaces an older one, it pauses
@@ -189,7 +189,7 @@ func (u *Upkeep) Step(ctx context.Context) (pause time.Duration, err error) {
 	return 0, u.work(ctx)
 }
 
-// follow sets wanted to the copies that catalog c asks for, and drops all other copies.
+// follow makes the list u.wanted of the columnar copies that catalog c asks for, and drops all other copies.
 func (u *Upkeep) follow(c *schema.Catalog) error {
 	if c == u.catalog {
 		return nil

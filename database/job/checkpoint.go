@@ -68,7 +68,8 @@ func (r Runner) load(ctx context.Context, name string) (c checkpoint, err error)
 	return c, nil
 }
 
-// putCheckpoint adds the job's checkpoint to the transaction that does chunk, so that both are committed together.
+// putCheckpoint adds the job's checkpoint after a chunk to the transaction that does the work of the chunk, so that the
+// work and the checkpoint are committed together.
 func (r *run) putCheckpoint(ctx context.Context, w table.Writer, chunk table.Chunk) error {
 	if r.Name == "" {
 		return nil
@@ -101,11 +102,12 @@ func Checkpoint(name string, after []byte, done bool, now time.Time) (key, val [
 	return (&checkpoint{After: after, Done: done, At: now}).encode(name)
 }
 
-// checkpointEvery is how often a job without Do stores its checkpoint. Commits at this rate hardly slow the job down.
+// checkpointEvery is how often a job whose Job.Do is nil stores its checkpoint. Commits at this rate hardly slow the
+// job down.
 const checkpointEvery = time.Second
 
-// noteFound stores the checkpoint of a job without Do. The job calls it after each chunk, but it stores only every
-// checkpointEvery, and after the last chunk.
+// noteFound stores the checkpoint of a job whose Job.Do is nil. The job calls noteFound after each chunk, but noteFound
+// stores a checkpoint only every checkpointEvery, and after the last chunk.
 func (r *run) noteFound(ctx context.Context, chunk table.Chunk) error {
 	now := r.runner.Clock()
 	if r.Name == "" || chunk.More && now.Sub(r.noted) < checkpointEvery {

@@ -9,8 +9,8 @@
 // interrupted by an error, a cancelled context or the end of the process. If it is run again under the same name, it
 // continues after its checkpoint. So no chunk is done twice.
 //
-// The package runs the chunks of a job one after the other, and it keeps no list of the jobs. A caller that needs
-// parallel work or a list of jobs provides it.
+// The package runs the chunks of a job one after the other, and it keeps no list of the jobs. Callers that run jobs in
+// parallel, or list the jobs, do so themselves.
 //
 // Imports of this module: kv, schema, table, txn, usererror.
 package job

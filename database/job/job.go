@@ -40,8 +40,8 @@ type Job struct {
 	// Without Background, the job retries the same chunk until it is not aborted.
 	Background bool
 	Tag        string // tag of its transactions
-	// System says that the server itself, and no user, does the work. Excluded says that change streams do not record
-	// the changes if they allow such exclusion. See txn.Options.
+	// System says that the server itself, and no user, does the work. Excluded says that the job's changes are not
+	// recorded by those change streams that allow this. See txn.Options.
 	System, Excluded bool
 	// AnySize says that a transaction for a single row may be larger than a user's commit.
 	AnySize bool

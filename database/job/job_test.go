@@ -86,7 +86,8 @@ func (w *world) key(k int) []byte {
 type chunks struct{ Chunks, Rows int }
 
 // counting returns a job that appends a byte to every row, and counts chunks and rows in state. When the job has
-// written the rows of a chunk, it passes the chunk to its argument before. After that the transaction commits.
+// written the rows of a chunk, it calls the function in the parameter before, with the chunk. If that function returns
+// nil, the transaction commits.
 func (w *world) counting(name string, state *chunks, before func(c table.Chunk) error) Job {
 	return Job{
 		Name:  name,

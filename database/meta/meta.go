@@ -68,8 +68,9 @@ func Range(prefix string) (lower, upper []byte) {
 	return lower, upper
 }
 
-// NewBatch returns an empty batch for records, and for deletions in the same commit. The batch may use the disk's
-// reserve: records are small, and on a full disk they are needed to read data and to delete data.
+// NewBatch returns an empty batch for records. The caller may add deletions of other keys that must be committed
+// together with the records. The store accepts the batch even while the disk is nearly full (see kv.Batch.UseReserve),
+// because records are small, and are needed then to read data and to delete data.
 func NewBatch(s kv.Store) kv.Batch {
 	b := s.NewBatch()
 	b.UseReserve()

@@ -9,9 +9,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// accessesOf lists how a plan accesses the tables of users. Each table or index that the plan reads has one access,
-// even if the plan reads it several times. Each write has one access. An INSERT has a second access, which checks
-// whether its rows exist.
+// accessesOf returns the stats.Access values of a plan, which tell the statistics how it accesses the tables of users.
+// It makes one for each table or index that the plan reads, even if the plan reads it several times, and one for each
+// write. For an INSERT it makes a second one, because an INSERT checks whether its rows exist.
 func accessesOf(p *plan.Plan) []*stats.Access {
 	var read readColumns
 	var list []*stats.Access
@@ -93,8 +93,8 @@ func (r readColumns) accesses() []*stats.Access {
 	return list
 }
 
-// writeAccess returns the access of a write to columns of a table. It contains an access for each of the table's
-// indexes.
+// writeAccess returns the access of a write to columns of a table. This access contains a further access for each of
+// the table's indexes.
 func writeAccess(op stats.Op, t *schema.Table, columns []*schema.Column) *stats.Access {
 	var names []string
 	if op != stats.OpDelete {
@@ -156,7 +156,8 @@ func (m *Mutations) Dependencies(op table.Op) *schema.Dependencies {
 	return m.others
 }
 
-// Mutations returns the Mutations of a mutation's table, columns and operation. The result is cached.
+// Mutations returns the Mutations that m shares with other mutations of the same table, columns and kind of operation.
+// It keeps the result in a cache.
 func (p *Preparer) Mutations(m *table.Mutation) *Mutations {
 	var room [256]byte
 	key := append(room[:0], byte(mutationOp(m.Op)))

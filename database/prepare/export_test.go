@@ -6,7 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TextsBeforeGeneric is how many texts are prepared by themselves before the normalized text is prepared.
+// TextsBeforeGeneric is how many SQL texts that differ only in literals get plans of their own before the Preparer
+// makes a plan that they can share: see genericPlan.
 const TextsBeforeGeneric = textsBeforeGeneric
 
 // Preparer returns the Preparer that has prepared the statement.

@@ -55,8 +55,8 @@ type normalizedText struct {
 	slot   *genericSlot
 }
 
-// normalize replaces the literals of a text by parameters and finds the slot of the resulting text. It returns nil if
-// the text must be prepared by itself.
+// normalize replaces the literals of a text by parameters and finds or makes the genericSlot of the resulting text. It
+// returns nil if the text must be prepared by itself.
 func (p *Preparer) normalize(sql string, params map[string]*value.Type, opts Options) *normalizedText {
 	if opts != (Options{}) {
 		return nil
@@ -98,7 +98,8 @@ func (n *normalizedText) statement() *Statement {
 }
 
 // prepared is called with the statement s of a text that was prepared by itself, before a request uses s. It counts the
-// text. If isTurn returns true for the count, it makes the generic plan, and adds the CPU time of that to s.PlanTime.
+// text. If isTurn returns true for the count, it makes the generic plan, and adds the CPU time that this took to
+// s.PlanTime.
 func (n *normalizedText) prepared(ctx context.Context, s *Statement) {
 	if n == nil || !isTurn(n.slot.texts.Add(1)) {
 		return

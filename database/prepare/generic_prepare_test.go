@@ -65,8 +65,8 @@ func TestDistinctLiteralsSharePlan(t *testing.T) {
 		t.Error("a text that was prepared by itself is found no more")
 	}
 
-	// An error must quote the text with its literals. A text with options must get a plan of its own, for example
-	// because the client sees the plan, which then quotes the literals.
+	// An error must quote the text with its literals. A text with options must get a plan of its own. For example, a
+	// client that asks to see the plan must see the literals of its own text.
 	_, err := b.prepare("SELECT V FROM T WHERE K = 99999999999999999999 AND S != 'it'", nil, prepare.Options{})
 	wantCode(t, err, codes.InvalidArgument)
 	if !strings.Contains(err.Error(), "[at 1:27]") {
@@ -84,7 +84,8 @@ func TestDistinctLiteralsSharePlan(t *testing.T) {
 	wantCode(t, err, codes.InvalidArgument)
 }
 
-// TestGenericPlanWithParameters prepares texts that have both literals and parameters of the request.
+// TestGenericPlanWithParameters checks the generic plan of texts that have both literals and parameters of the request.
+// The plan must have a parameter of the right type for each literal, and must keep the parameters of the request.
 func TestGenericPlanWithParameters(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V FLOAT64) PRIMARY KEY (K)")
 	text := func(i int) string {
@@ -150,7 +151,8 @@ func TestManyTexts(t *testing.T) {
 	}
 }
 
-// TestGenericPlanConcurrently prepares texts that differ only in literals in several goroutines at once.
+// TestGenericPlanConcurrently checks that several goroutines can prepare texts at once that differ only in literals,
+// and that such texts share a plan afterwards.
 func TestGenericPlanConcurrently(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	var wg sync.WaitGroup

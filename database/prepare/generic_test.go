@@ -214,8 +214,8 @@ func (s *sharer) add(o *sharer) {
 	s.texts, s.shared, s.runs = s.texts+o.texts, s.shared+o.shared, s.runs+o.runs
 }
 
-// wantMost fails the test if fewer than nine tenths of the texts share a plan, or if there were on average fewer than
-// two runs with a shared plan for each of these.
+// wantMost fails the test if fewer than nine tenths of the texts share a plan. It also fails the test if the texts that
+// share a plan were run with the shared plan fewer than twice on average.
 func (s *sharer) wantMost(t *testing.T) {
 	t.Helper()
 	t.Logf("%d statements with literals, %d share, %d runs", s.texts, s.shared, s.runs)
@@ -236,8 +236,8 @@ CREATE TABLE C (
 ) PRIMARY KEY (A, B DESC, K), INTERLEAVE IN PARENT T;
 `
 
-// TestSharedPlansOfRandomStatements compares shared plans with own plans for random statements. Some of the databases
-// have another default time zone than that of Cloud Spanner.
+// TestSharedPlansOfRandomStatements checks that random statements have the same results with a shared plan as with a
+// plan of their own. Some of the databases have a default time zone other than that of Cloud Spanner.
 func TestSharedPlansOfRandomStatements(t *testing.T) {
 	total := sharer{}
 	for seed := range uint64(4) {

@@ -79,7 +79,7 @@ func (p *Preparer) System() []*schema.Table {
 	return slices.Concat(system.Tables(p.catalog, p.underWay, statistics...), statistics)
 }
 
-// Tables returns the descriptors by which rows of the version's tables are written.
+// Tables returns the table.Descriptors of the version, which writers need to write rows of its tables.
 func (p *Preparer) Tables() *table.Descriptors { return p.tables }
 
 // Zone returns the default time zone of the version.

@@ -10,8 +10,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// appliedRecord records that a DDL statement of an operation took effect at At. Began is when the operation began. It
-// distinguishes the operation from a later one of the same name, in case the earlier one was deleted while it ran.
+// appliedRecord records that a DDL statement of an operation took effect. At is the timestamp at which it took effect,
+// and Began is when the operation began. Began distinguishes the operation from a later one of the same name, in case
+// the earlier one was deleted while it ran.
 type appliedRecord struct {
 	At    mvcc.Timestamp
 	Began time.Time
@@ -22,7 +23,8 @@ func appliedKey(operation string, number int) []byte {
 }
 
 // Applied returns the times at which the statements of an operation took effect, in order. It leaves out statements
-// that have not taken effect yet, and records of an operation of the same name that did not begin at the time began.
+// that have not taken effect yet. The parameter began says when the operation began: Applied ignores the records of
+// operations of the same name that began at another time.
 func Applied(store kv.Store, operation string, began time.Time) (list []time.Time, err error) {
 	err = meta.Each(store, meta.Applied+operation+"/", func(_ string, data []byte) error {
 		var s appliedRecord

@@ -27,7 +27,7 @@ func (c *rowsChange) fills() (list []rowsJob) {
 	return list
 }
 
-// fill runs do for each chunk of the rows of a table, each in its own transaction.
+// fill calls the function do for each chunk of the rows that job j covers, each time in a transaction of its own.
 func (m *Manager) fill(ctx context.Context, j rowsJob, progress func([]byte), do func(context.Context, table.Writer, table.Chunk) error) error {
 	return m.jobs.Run(ctx, job.Job{
 		Name: j.name,
@@ -76,7 +76,7 @@ type rowsProgress struct {
 	jobs, done int
 }
 
-// of returns a function for the field Progress of a job that reads layout l.
+// of returns the progress function of a job that reads the table or index of layout l.
 func (p *rowsProgress) of(l *table.Layout) func(last []byte) {
 	return func(last []byte) {
 		all := (float64(p.done) + p.manager.share(l, last)) / float64(p.jobs)
@@ -86,8 +86,8 @@ func (p *rowsProgress) of(l *table.Layout) func(last []byte) {
 
 func (p *rowsProgress) jobDone() { p.done++ }
 
-// share estimates the share of a layout's data that lies before a key, from 0 to 1. It returns 0 if the data is only in
-// memory, since the engine knows the sizes of files only.
+// share estimates which share of the data of a table or index lies before a key, from 0 to 1. It returns 0 if the data
+// is only in memory, since the engine knows the sizes of files only.
 func (m *Manager) share(l *table.Layout, key []byte) float64 {
 	space, _ := l.Space()
 	total, err := m.cfg.Rows.Size(space.Start, space.End)

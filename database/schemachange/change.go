@@ -102,7 +102,7 @@ func (s *statement) report(p Progress) {
 	}
 }
 
-// applied adds to a batch the record that the statement takes effect at the timestamp at. It adds nothing if the
+// applied adds to a batch a record which says that the statement takes effect at this timestamp. It adds nothing if the
 // operation has no name.
 func (s *statement) applied(b kv.Batch, at mvcc.Timestamp) error {
 	if s.operation.Name == "" {
@@ -172,8 +172,8 @@ func (m *Manager) settle(garbage []table.Span, s *statement) error {
 	return nil
 }
 
-// undo makes the catalog in old the newest one again, after a change has failed or was cancelled with the error cause.
-// It returns cause. If the undo fails too, it returns an error whose text contains cause.
+// undo makes the catalog old the newest one again, after a change has failed or was cancelled. cause is the error of
+// the change, and undo returns it. If the undo fails too, undo returns an error whose text contains cause.
 func (m *Manager) undo(ctx context.Context, old *schema.Catalog, cause error) error {
 	if m.Catalog() == old {
 		return cause
@@ -184,8 +184,8 @@ func (m *Manager) undo(ctx context.Context, old *schema.Catalog, cause error) er
 	return cause
 }
 
-// revert makes an older catalog the newest one again. If a table or index is only in the catalog that it replaces, its
-// keys become garbage, which is deleted later. Index entries that no read may have used are deleted at once.
+// revert makes an older catalog, old, the newest one again. The keys of tables and indexes that old does not have
+// become garbage, which is deleted later. Index entries that no read may have used are deleted at once.
 func (m *Manager) revert(ctx context.Context, old *schema.Catalog) error {
 	tables, indexes := m.Catalog().Without(old)
 	unread := slices.DeleteFunc(slices.Clone(indexes), m.hasServed)

@@ -44,9 +44,9 @@ func (m *Manager) FindObsolete(horizon mvcc.Timestamp) *Obsolete {
 // interleavedOnlyIn returns the interleaved tables and indexes that only the given versions have. others holds all
 // versions that follow them.
 func interleavedOnlyIn(versions, others []*Version) (list []*table.Layout) {
-	// When a schema change fails, its undo publishes again the objects that the change has dropped. So versions may
-	// drop an object that a version in others has again. If a still later version has dropped this object once more,
-	// the object is in the map again, and is left out of the result.
+	// When a schema change fails, its undo publishes a catalog which again has the objects that the change had dropped.
+	// So a given version may have dropped an object that a version in others has. If a still later version has dropped
+	// this object, too, the loop adds the object to the map, and the result leaves it out.
 	again := map[schema.TableID]bool{}
 	for i := range others[1:] {
 		for _, l := range droppedBetween(others[i], others[i+1]) {

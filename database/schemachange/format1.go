@@ -45,8 +45,8 @@ func SplitCatalogs(store kv.Store, space mvcc.Space) error {
 	return b.Commit()
 }
 
-// changedTables returns the stored tables that differ between before and now. A table that now lacks is nil in the
-// result.
+// changedTables compares two sets of stored tables, and returns those tables in the parameter now that are missing or
+// different in the parameter before. A table that is only in before is nil in the result.
 func changedTables(before, now map[schema.TableID][]byte) map[schema.TableID][]byte {
 	changed := map[schema.TableID][]byte{}
 	for id, data := range now {

@@ -33,8 +33,8 @@ type schemaRecord struct {
 }
 
 // storeVersion stores version v durably when it is published. It stores the tables in which v differs from the catalog
-// before, which is nil for the first version. If p.statement is not nil, the same batch records that this statement
-// took effect. storeVersion calls the function commit to commit the batch.
+// that the parameter before holds. For the first version, that parameter is nil. If p.statement is not nil, the same
+// batch records that this statement took effect. storeVersion calls the function commit to commit the batch.
 func (m *Manager) storeVersion(v *Version, before *schema.Catalog, p publication, commit func(kv.Batch) error) error {
 	b := meta.NewBatch(m.cfg.Store)
 	defer b.Close()
@@ -159,8 +159,9 @@ func (m *Manager) schemaRecords() (records []schemaRecord, numbers []schema.Vers
 	return records, numbers, err
 }
 
-// tableRecords returns, for each version in kept, the stored tables that the version changed. They include the changes
-// by earlier versions that are no longer kept. A dropped table is nil.
+// tableRecords returns, for each version in kept, the stored tables that have changed since the preceding version in
+// kept. If a version that is no longer kept has changed a table, the change counts for the next kept version. A dropped
+// table is nil.
 func (m *Manager) tableRecords(kept []schema.Version) (map[schema.Version]map[schema.TableID][]byte, error) {
 	tables := map[schema.Version]map[schema.TableID][]byte{}
 	err := meta.Each(m.cfg.Store, meta.OfSpace(meta.Table, m.cfg.Space), func(name string, data []byte) error {

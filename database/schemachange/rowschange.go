@@ -13,19 +13,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// A rowsChange is a schema change that has work to do on existing rows. Apply has made the catalog next from the
-// catalog old. The change makes next the newest catalog in stages. Each stage publishes a catalog and then goes over
-// rows:
+// A rowsChange is a schema change that has work to do on existing rows. The field old holds the catalog before the
+// change, and the field next holds the catalog that Apply has made from it. The change has several stages, after which
+// the catalog in next is the newest one. Each stage publishes a catalog and then goes over rows:
 //
-//  1. It publishes a catalog that new writes obey but reads do not rely on. Writes fill new columns and indexes, and reads do not use
-//     them (schema.Catalog.Filling). Reads see changed columns and constraints as they were (schema.Catalog.Expecting). Then it fills
-//     the new columns and index entries of every existing row.
-//  2. If indexes are UNIQUE, it publishes a catalog that aborts the transactions which have looked for a key among incomplete entries
-//     (schema.Catalog.ValidatingUnique), and then compares the entries.
-//  3. It publishes next, which opens columns and indexes for reading, and checks existing rows against new conditions. If the statement
-//     redefines columns or constraints, it checks the rows first and publishes next only if they obey.
+//  1. It publishes a catalog that new writes obey but reads do not rely on. Writes fill new columns and indexes, and
+//     reads do not use them (schema.Catalog.Filling). Reads see changed columns and constraints as they were
+//     (schema.Catalog.Expecting). Then it fills the new columns and index entries of every existing row.
+//  2. If indexes are UNIQUE, it publishes a catalog that aborts the transactions which have looked for a key among
+//     incomplete entries (schema.Catalog.ValidatingUnique), and then compares the entries.
+//  3. It publishes the catalog in next, which opens columns and indexes for reading, and checks existing rows against
+//     new conditions. If the statement redefines columns or constraints, it checks the rows first, and publishes that
+//     catalog only if the rows obey.
 //
-// The versions are tentative until all stages are done. If a row does not obey, the change publishes the catalog old
+// The versions are tentative until all stages are done. If a row does not obey, the change publishes the catalog in old
 // again. If the store refuses that write, the next schema change does it first. If the server stops, the next process
 // resumes the change from its checkpoints if an operation runs it, and undoes it otherwise.
 type rowsChange struct {
@@ -207,8 +208,9 @@ func (m *Manager) FindInterrupted(ctx context.Context) error {
 	return nil
 }
 
-// sameCatalog reports whether the catalogs x and y would be stored in the same form, each as the version that follows
-// the catalog in before.
+// sameCatalog reports whether the catalogs x and y would be stored in the same form. The parameter before holds the
+// catalog of the version that precedes both, because the stored form of a version contains only what differs from the
+// preceding version.
 func sameCatalog(before, x, y *schema.Catalog) (bool, error) {
 	a, err := x.Marshal(before)
 	if err != nil {

@@ -135,9 +135,10 @@ func (c *Counters) Taker(name string, g *schema.Generator) func() (int64, error)
 }
 
 // Restarted takes part in a schema change that restarts generators. Each restarted generator has a new counter. If its
-// old counter was used, Restarted adds to b, the batch of the schema version, a record by which the new counter counts
-// as used, because the state of a used sequence must never be NULL again. It does not load the new counter into memory:
-// if the batch fails, the next schema change may give the same ID to another counter.
+// old counter was used, Restarted adds a record of the new counter to b, the batch of the schema version. The record
+// makes the new counter count as used, because the state of a used sequence must never be NULL again. Restarted does
+// not load the new counter into memory: if the batch fails, the next schema change may give the same ID to another
+// counter.
 func (c *Counters) Restarted(b kv.Batch, list []schema.Restart) error {
 	for _, r := range list {
 		_, before, err := c.State(r.Before)
@@ -179,8 +180,8 @@ func (c *Counters) Forget(b kv.Batch, kept map[schema.TableID]bool) error {
 	})
 }
 
-// Close stores that the reserved numbers which were not given out are free again. After Close the counters give out no
-// numbers.
+// Close gives back the reserved numbers that were not given out: it stores that the next process may give them out. If
+// the store refuses this write, these numbers are skipped. After Close the counters give out no numbers.
 func (c *Counters) Close() error {
 	b := meta.NewBatch(c.store)
 	defer b.Close()
@@ -243,8 +244,8 @@ func (n *counter) nextValue(g *schema.Generator) (int64, error) {
 	return v, nil
 }
 
-// nextValueSlow continues nextValue with the number at, which was taken but is not reserved yet or has a value that the
-// generator skips.
+// nextValueSlow continues nextValue. nextValue has taken the number in the parameter at, but this number is not
+// reserved yet, or the generator skips its value.
 func (n *counter) nextValueSlow(at int64, g *schema.Generator) (int64, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -263,8 +264,8 @@ func (n *counter) nextValueSlow(at int64, g *schema.Generator) (int64, error) {
 		if to == at {
 			return reverse(at), n.reserve(at)
 		}
-		// Other goroutines may have taken numbers meanwhile. The next candidate is the first number that nobody has
-		// taken and that is not less than to.
+		// Other goroutines may have taken numbers meanwhile. The next candidate is the smallest number that nobody has
+		// taken and that is at least as large as the number in the variable to.
 		if next := n.next.Load(); next > to {
 			at = n.next.Add(1) - 1
 		} else if n.next.CompareAndSwap(next, to+1) {
@@ -273,7 +274,8 @@ func (n *counter) nextValueSlow(at int64, g *schema.Generator) (int64, error) {
 	}
 }
 
-// reserve reserves a block that begins with the number at, unless at is reserved already. The caller holds mu.
+// reserve makes sure that the number in the parameter at is reserved. If it is not reserved yet, reserve reserves a
+// block that begins with this number. The caller holds mu.
 func (n *counter) reserve(at int64) error {
 	if at < n.bound.Load() {
 		return nil
@@ -316,9 +318,9 @@ func (n *counter) state() (next int64, ok bool) {
 	return next, true
 }
 
-// giveBack closes the counter. If some reserved numbers were not given out, it adds to the batch a record by which they
-// are no longer reserved, and returns true. A concurrent nextValue that still loads the old bound is harmless: it has
-// increased next before that, so the record counts its number as given out.
+// giveBack closes the counter. If some reserved numbers were not given out, it adds a record to the batch that ends the
+// reservation of these numbers, and returns true. A concurrent nextValue may still load the old bound. That is
+// harmless: nextValue has increased n.next before it loads the bound, so the record counts its number as given out.
 func (n *counter) giveBack(b kv.Batch) (bool, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

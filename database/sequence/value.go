@@ -12,8 +12,8 @@ const valueBits = 63
 // reverse reverses the order of the low 63 bits of n. It turns a counter into its value, and a value into its counter.
 func reverse(n int64) int64 { return int64(bits.Reverse64(uint64(n)) >> 1) }
 
-// following returns the first counter, not less than from, whose value the generator does not skip. ok is false if
-// there is none.
+// following returns the smallest counter whose value the generator does not skip, among the counters that are at least
+// as large as the parameter from. ok is false if there is none.
 //
 // The values that are not skipped are those below SkipMin and those above SkipMax. Each of these two ranges is a union
 // of at most 63 smaller ranges, in each of which all values have the same first p bits, for some p. So the counters of

@@ -47,7 +47,8 @@ const (
 
 // Charge adds the CPU time of a tracked execution to the loads of the splits that it used, in proportion to the rows
 // that it read or wrote in each. It multiplies the time by the weight of t, which is the number of executions that this
-// sampled one represents. at is when the execution ended. As in all statistics, the time counts in that minute.
+// sampled one represents. The parameter at says when the execution ended. As in all statistics, the whole CPU time
+// counts in the minute of the end.
 func (m *Manager) Charge(t *Tracker, cpu time.Duration, at time.Time) {
 	var rows int64
 	for i := range t.calls {
@@ -130,8 +131,8 @@ func (m *Manager) Loads(end time.Time) []stats.SplitLoad {
 	return list
 }
 
-// score returns the CPU_USAGE_SCORE of the minute: the share of one core that the split has used, in percent. The
-// service compares the load of a split with the capacity of the server that holds it; Crowfoot compares it with one
+// score returns the CPU_USAGE_SCORE of the minute: the share of one core that the split has used, in percent. Cloud
+// Spanner compares the load of a split with the capacity of the server that holds it; Crowfoot compares it with one
 // core. In both, a split with a score of 50 or more is warm, and one with 100 is hot
 // (https://cloud.google.com/spanner/docs/introspection/hot-split-statistics).
 func (l *splitLoad) score() int64 {

@@ -18,8 +18,8 @@ const (
 	defaultPartitions = 64
 	// sizedPartitions is the largest number of partitions if the request gives only their size in bytes.
 	sizedPartitions = 10_000
-	// partitionRows is the number of rows of a partition if the request gives no size. For fewer rows, a request of
-	// their own is not worth its cost.
+	// partitionRows is the number of rows of a partition if the request gives no size. A client reads each partition
+	// with a request of its own, and the cost of a request is too high for fewer rows.
 	partitionRows = 1000
 )
 
@@ -96,9 +96,9 @@ func (m *Manager) pointsIn(span table.Span) (points [][]byte) {
 	return points
 }
 
-// bounds returns the keys at which the second and all further partitions begin. n is the wanted number of partitions.
-// If the split points of users divide the slices into more than n pieces, there is a partition for each piece. But
-// there are never more than most partitions.
+// bounds returns the keys at which the second and all further partitions begin. n is the wanted number of partitions,
+// and most is the largest number allowed. If the split points of users divide the slices into more than n pieces, there
+// is a partition for each piece. But the number of partitions is never larger than most.
 func bounds(list []slice, points [][]byte, n, most int64) (bounds [][]byte) {
 	pieces := piecesOf(list, points)
 	if int64(len(pieces)) >= most {

@@ -48,7 +48,8 @@ func (w *world) partition(l *table.Layout, spans []table.Span, size, most int64)
 	return parts, begins
 }
 
-// wantBalance checks that there are count partitions, none of which has more than twice the bytes of another.
+// wantBalance checks that the number of partitions is count, and that no partition has more than twice the bytes of
+// another.
 func (w *world) wantBalance(what string, parts []part, count int) {
 	w.Helper()
 	least, most := parts[0].bytes, parts[0].bytes
@@ -66,7 +67,8 @@ func all(l *table.Layout) []table.Span {
 }
 
 // TestPartitionCount checks the number of partitions. It must be the requested number, but at most one for each
-// thousand rows. If a size in bytes is requested, the number must be the size of all rows divided by it.
+// thousand rows. If the request gives the size of a partition, the number must be the size of all rows divided by that
+// size, but at most the requested number.
 func TestPartitionCount(t *testing.T) {
 	w := newWorld(t)
 	l := table.TableLayout(w.catalog.Table("T"))
@@ -140,8 +142,8 @@ var partitionShapes = []struct {
 }
 
 // TestPartitionsOfShapes checks that partitions have about the same size in three cases: the rows are only in memory,
-// they are in files, or they are too many for all of them to be read. The keys of another table, whose rows are large,
-// lie before the keys of these rows.
+// they are in files, or they are too many for all of them to be read. The large rows of another table, whose keys lie
+// before these rows, must not count.
 func TestPartitionsOfShapes(t *testing.T) {
 	for _, c := range partitionShapes {
 		t.Run(c.name, func(t *testing.T) {
@@ -260,8 +262,8 @@ func TestPartitionsOfRanges(t *testing.T) {
 	}
 }
 
-// TestHalves divides a span with half, and both results again, until each span has one key. Both halves must always
-// have a key.
+// TestHalves checks that the method half divides a span into two parts that both have a key. The test divides a span,
+// then both of its parts, and so on, until each part has one key.
 func TestHalves(t *testing.T) {
 	w := newWorld(t, "CREATE TABLE S (P STRING(MAX), A INT64) PRIMARY KEY (P, A)")
 	s := w.catalog.Table("S")

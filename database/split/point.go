@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// maxPoints is the largest number of user split points of a database. The service's quota is 50 for each node of the
+// maxPoints is the largest number of user split points of a database. Cloud Spanner's quota is 50 for each node of the
 // instance (https://cloud.google.com/spanner/quotas#split-point-limits). Crowfoot does not limit by nodes, so every
 // database has the quota of 200 nodes.
 const maxPoints = 10_000

@@ -9,13 +9,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// LargeBytes is the size above which a split is cut in two. The service says some GiB:
+// LargeBytes is the size above which a split is cut in two. Cloud Spanner's documentation says some GiB:
 // https://cloud.google.com/spanner/docs/schema-and-data-model#database-splits.
 const LargeBytes = 4 << 30
 
-// SplitBySize divides each split larger than large bytes into two halves. It joins neighbours that together are smaller
-// than large/2. The limit for joining is lower than the limit for dividing, so that a bound stays in place while rows
-// come and go. It puts bounds only before rows of root tables and before index entries.
+// SplitBySize divides each split that has more bytes than the parameter large says into two halves. It joins
+// neighbouring splits that together have fewer than half as many bytes. The limit for joining is lower than the limit
+// for dividing, so that a bound stays in place while rows come and go. It puts bounds only before rows of root tables
+// and before index entries.
 func (m *Manager) SplitBySize(large uint64) error {
 	all, err := m.size(table.Span{})
 	if err != nil {
@@ -57,8 +58,9 @@ func (m *Manager) setSizeBounds(bounds [][]byte) {
 	}
 }
 
-// splitSpace returns the bounds that divide the key range of a layout, space, by size. points are the bounds that users
-// have set. old are the bounds that the previous SplitBySize found.
+// splitSpace returns the bounds that divide the key range of a table or index by size. l is the layout of the table or
+// index, and space is its key range. points are the bounds that users have set. old are the bounds that the previous
+// SplitBySize found. A part with more bytes than large says is divided.
 func (m *Manager) splitSpace(l *table.Layout, space table.Span, points, old [][]byte, large uint64) ([][]byte, error) {
 	total, err := m.size(space)
 	if err != nil || total < large/2 {
@@ -80,8 +82,8 @@ func (m *Manager) size(span table.Span) (uint64, error) {
 	return n, nil
 }
 
-// kept returns those bounds in old that lie in the space and stay. A bound stays if the two splits beside it together
-// have at least large/2 bytes.
+// kept selects from the bounds in old those that lie inside the key range space and that stay. A bound stays if the two
+// splits beside it together have at least large/2 bytes.
 func (m *Manager) kept(space table.Span, points, old [][]byte, large uint64) (kept [][]byte, err error) {
 	for i, bound := range old {
 		if bytes.Compare(bound, space.Start) <= 0 || bytes.Compare(bound, space.End) >= 0 {
@@ -105,7 +107,7 @@ func partWith(key []byte, space table.Span, bounds [][]byte) table.Span {
 	return parts[at]
 }
 
-// middles returns a bound in the middle of each part of more than large bytes.
+// middles returns a bound in the middle of each part that has more bytes than the parameter large says.
 func (m *Manager) middles(l *table.Layout, parts []table.Span, large uint64) (bounds [][]byte, err error) {
 	for _, p := range parts {
 		total, err := m.size(p)

@@ -105,8 +105,8 @@ func joinPairs(list []slice) []slice {
 	return list[:len(list)/2]
 }
 
-// halve divides a span into halves, and the halves again, until no part has more bytes on disk than each says, except a
-// part with a single key. It calls emit with the parts, in order.
+// halve divides a span into halves, and the halves again, until each part is small enough: it has a single key, or at
+// most as many bytes on disk as the parameter each says. It calls emit with the parts, in order.
 func (m *Manager) halve(ctx context.Context, span table.Span, each uint64, emit func(span table.Span, size uint64) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -89,7 +89,7 @@ func (w *world) crash() {
 	w.open()
 }
 
-// point returns a point of T that expires after life.
+// point returns a split point of T that expires once the duration life has passed.
 func (w *world) point(a int64, life time.Duration) Point {
 	return Point{Table: w.catalog.Table("T"), Key: []value.Value{value.OfInt64(a)}, Initiator: "test", Expires: w.now.Add(life)}
 }

@@ -30,7 +30,7 @@ import (
 // The pause after a pass is shareOfPasses times as long as the pass. So the passes cost about a thousandth of a core,
 // even if they must read tables from end to end. The pause is at least shortestInterval, so that passes stay rare. A
 // developer with small tables still sees expired rows disappear soon. The pause is at most longestInterval, the
-// interval of the service, where "a background process checks daily": https://cloud.google.com/spanner/docs/ttl. The
+// interval of Cloud Spanner, where "a background process checks daily": https://cloud.google.com/spanner/docs/ttl. The
 // first pass begins firstInterval after the start, so that a new server serves its first clients first. firstInterval
 // is shorter than shortestInterval, because many servers, such as those of tests, run for less than a minute.
 const (
@@ -55,7 +55,7 @@ var busyPauses = [...]time.Duration{10 * time.Millisecond, 40 * time.Millisecond
 const maxBusy = 1000
 
 const (
-	// deletionTag is the transaction tag of the service's deletions.
+	// deletionTag is the tag of the transactions that delete expired rows. Cloud Spanner uses the same tag.
 	deletionTag = "RowDeletionPolicy"
 	// deletionJobs is the prefix of the names of a Deletion's jobs.
 	deletionJobs = "delete/"
@@ -68,7 +68,7 @@ type Config struct {
 	Log   *slog.Logger
 	Task  *cpu.Task        // measures the CPU time
 	Token background.Token // held during a pass, so that only one database of the store makes a pass at a time
-	// Tables returns the descriptors by which rows of a catalog's tables are deleted.
+	// Tables returns the table.Descriptors of a catalog, which the passes need to delete rows of its tables.
 	Tables func(*schema.Catalog) (*table.Descriptors, error)
 }
 

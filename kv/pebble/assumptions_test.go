@@ -70,8 +70,8 @@ func TestAssumptions(t *testing.T) {
 	}
 }
 
-// An assumption is a statement about Pebble. Its field what is the text of the statement, and where names the code that
-// depends on it. check returns an error if the statement is false.
+// An assumption is a statement about Pebble. The field what holds the text of the statement, and the field where names
+// the code that depends on it. check returns an error if the statement is false.
 type assumption struct {
 	what, where string
 	check       func(*testing.T) error
@@ -95,8 +95,8 @@ func pebbleVersion(t *testing.T) string {
 	return string(found[1])
 }
 
-// A world is a file system in memory with a store that Pebble alone writes. It records the files that Pebble creates,
-// and its writes and syncs.
+// A world is a file system in memory with a store that Pebble alone writes. It records which files Pebble creates, and
+// how Pebble writes and syncs manifests and logs.
 type world struct {
 	*vfs.MemFS
 	mu      sync.Mutex
@@ -151,7 +151,8 @@ func (w *world) note(op fileOp) {
 	w.ops = append(w.ops, op)
 }
 
-// A watchedFile is a file that Pebble has created. It records its writes and syncs in world.
+// A watchedFile is a file that Pebble has created. It records in its world each write to the file and each sync of the
+// file.
 type watchedFile struct {
 	vfs.File
 	world *world
@@ -842,7 +843,8 @@ func compactionEvents(t *testing.T) error {
 	return nil
 }
 
-// A heldFS blocks the creation of files of the category in hold until the channel release is closed.
+// A heldFS blocks the creation of files whose category is the one in its field hold. It does so until the channel in
+// its field release is closed.
 type heldFS struct {
 	*world
 	hold    vfs.DiskWriteCategory

@@ -85,7 +85,8 @@ func TestChangedIterLeavesOut(t *testing.T) {
 	}
 }
 
-// walk counts the versions that a ChangedIter shows. found lists those that are at or above since.
+// walk counts the versions that a ChangedIter shows. found lists those of them whose timestamp is at least the number
+// in the parameter since.
 func walk(t *testing.T, s kv.Store, since uint64) (count int, found string) {
 	t.Helper()
 	it, err := s.ChangedIter(nil, nil, since)

@@ -11,12 +11,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Checkpoint copies the store, as it is at one moment, to a new directory, whose path is to, and syncs the copy. The
-// directory must not exist yet, but its parent must. Files that do not change any more become hard links if the file
-// system supports them. Reads and writes can run at the same time. The mark of a data directory, the file CROWFOOT, is
-// written to the copy only when the rest of the copy is durable. So Open refuses an incomplete copy, which has no mark.
-// If ctx ends first, Checkpoint removes the copy. If the store has known damage, Checkpoint makes the copy and returns
-// an error.
+// Checkpoint copies the store, as it is at one moment, to a new directory, and syncs the copy. The parameter to is the
+// path of the directory. The directory must not exist yet, but its parent must. Files that do not change any more
+// become hard links if the file system supports them. Reads and writes can run at the same time. The mark of a data
+// directory, the file CROWFOOT, is written to the copy only when the rest of the copy is durable. So Open refuses an
+// incomplete copy, which has no mark. If ctx ends first, Checkpoint removes the copy. If the store has known damage,
+// Checkpoint makes the copy and returns an error.
 func (s *Store) Checkpoint(ctx context.Context, to string) error {
 	if err := s.guard.failure(); err != nil {
 		return err

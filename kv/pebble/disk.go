@@ -25,11 +25,11 @@ const (
 	// multiples of a memtable's size, so small memtables leave more of a small disk for data.
 	memTableShare    = 32
 	minMemTableBytes = 256 << 10
-	// The size of the reserve is that of reserveTables memtables. This is enough for the log of the commits that were
-	// already admitted, and for one flush.
+	// The size of the reserve is that of reserveTables memtables. This space suffices for the log of the commits that
+	// were already admitted, and for one flush.
 	reserveTables = 2
-	// In addition to the reserve, space of the size of freeTables memtables must stay free. It is enough to flush all
-	// memtables, after which their logs are deleted, and for ordinary compactions.
+	// In addition to the reserve, space of the size of freeTables memtables must stay free. This space suffices for
+	// flushes of all memtables, whose logs are deleted after the flushes, and for ordinary compactions.
 	freeTables = memTables
 	// spacePerByte is how many bytes on disk each byte of a batch takes until the log is deleted: one in the log and
 	// one in a table.

@@ -406,9 +406,9 @@ func (f *guardedFile) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// WriteAt returns an error after the store has failed. syncedFS writes its notes with WriteAt, and after the failure
-// the guard returns success for syncs of a log that it leaves out. Without the error, syncedFile would say that such a
-// log was synced. Pebble itself does not call WriteAt.
+// WriteAt returns an error after the store has failed. After the failure, the guard leaves out every sync of a log and
+// still returns success. syncedFS would then call WriteAt to note in syncedFile that the log was synced. The error of
+// WriteAt prevents this false note. Pebble itself does not call WriteAt.
 func (f *guardedFile) WriteAt(p []byte, at int64) (int, error) {
 	if failure := f.fs.failure(); failure != nil {
 		return 0, failure

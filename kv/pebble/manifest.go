@@ -41,7 +41,8 @@ const (
 var errManifestDamaged = errors.New("the manifest is damaged")
 
 // checkManifest returns an error if the manifest is damaged before an offset that is known to have been synced. end is
-// a note of the manifest's end. unflushed is the lowest number of a log that is not in tables yet.
+// a note with the number of the manifest and with the offset after its last readable chunk. unflushed is the lowest
+// number of a log that is not in tables yet.
 func checkManifest(dir string, fs vfs.FS, synced *notes) (end note, unflushed wal.NumWAL, err error) {
 	desc, err := pebble.Peek(dir, fs)
 	if err != nil || !desc.Exists {

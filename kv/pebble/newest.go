@@ -112,7 +112,8 @@ func (s since) Intersects(prop []byte) (bool, error) {
 // SyntheticSuffixIntersects implements pebble.BlockPropertyFilter.
 func (s since) SyntheticSuffixIntersects([]byte, []byte) (bool, error) { return true, nil }
 
-// sinceInBlocks is the filter since for an iterator that scans a range. It also leaves out single blocks.
+// sinceInBlocks is a filter for an iterator that scans a range. It leaves out the same files as a filter of type since,
+// and also single blocks.
 type sinceInBlocks struct{ since }
 
 // Intersects implements pebble.BlockPropertyFilter. It returns true for a block without the property newestName,

@@ -158,8 +158,8 @@ func (m *recentModel) compare() {
 	}
 }
 
-// find returns the newest version of a key at or below the version in seek. It returns nothing if that version is
-// below since.
+// find returns the newest version of a key that is not newer than the version in seek. It returns nothing if the
+// timestamp of the version that it finds is lower than the parameter since.
 func find(t *testing.T, it kv.Iterator, seek []byte, since uint64) (key []byte, value string) {
 	if !it.SeekPrefixGE(seek) || versionOf(it.Key()) < since {
 		if it.Error() != nil {

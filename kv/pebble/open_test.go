@@ -203,7 +203,7 @@ func writeAt(t *testing.T, fs vfs.FS, path, text string) {
 	}
 }
 
-// remove removes all files of the store whose names contain part.
+// remove removes all files of the store whose names contain the given text.
 func remove(t *testing.T, fs vfs.FS, part string) {
 	t.Helper()
 	for _, name := range list(t, fs) {
@@ -215,7 +215,7 @@ func remove(t *testing.T, fs vfs.FS, part string) {
 	}
 }
 
-// last returns the name of the newest file whose name contains part.
+// last returns the name of the newest file whose name contains the given text.
 func last(t *testing.T, fs vfs.FS, part string) string {
 	t.Helper()
 	found := ""

@@ -43,8 +43,9 @@ const (
 // Pebble refuses to open the directory with it.
 const comparerName = "crowfoot.v1"
 
-// options returns Pebble's options for a store on the file system fs, with a block cache of cacheBytes bytes and
-// memtables of memTable bytes. w measures the CPU time of compactions and flushes. g learns of their failures.
+// options returns Pebble's options for a store on the file system fs, with a block cache of cacheBytes bytes. The
+// parameter memTable is the size of a memtable in bytes. w measures the CPU time of compactions and flushes. g learns
+// of their failures.
 func options(fs vfs.FS, cacheBytes int64, memTable uint64, w *work, g *guardedFS) *pebble.Options {
 	m := messages{fail: g.fail}
 	listener := w.listener(g, m)

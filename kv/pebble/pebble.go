@@ -1,12 +1,12 @@
 // Package pebble is the embedded storage engine. It implements package kv on one directory with the Pebble library.
 //
-// It owns the layout of the data directory and the configuration of Pebble. Keys order by bytes. Bloom filters are
-// built on logical keys, without mvcc's version suffix. Each table file records the timestamp of its newest version.
-// Commits from many goroutines share one sync of the write-ahead log. The package keeps disk space free and refuses
-// batches for which there is no space (see disk.go). It reports errors after which the store can keep no further writes
-// (see guard.go). It promises that Open refuses and does not change a directory that is damaged or not Crowfoot's, and
-// that two processes never have the same directory open. Versions, timestamps and locks are the task of other packages
-// (mvcc, txn).
+// It owns the layout of the data directory and the configuration of Pebble. Keys are in the order of their bytes. Bloom
+// filters are built on logical keys, without mvcc's version suffix. Each table file records the timestamp of its newest
+// version. Commits from many goroutines share one sync of the write-ahead log. The package keeps disk space free and
+// refuses batches for which there is no space (see disk.go). It reports errors after which the store can keep no
+// further writes (see guard.go). It promises that Open refuses and does not change a directory that is damaged or not
+// Crowfoot's, and that two processes never have the same directory open. Versions, timestamps and locks are the task of
+// other packages (mvcc, txn).
 //
 // A data directory holds two files beside Pebble's own. CROWFOOT records the format of the other files (see format.go).
 // CROWFOOT.synced records how much of the write-ahead logs and the manifest was synced (see synced.go), so that Open
@@ -146,8 +146,8 @@ func (s *Store) openEngine(exists bool, cacheBytes int64) (err error) {
 	return err
 }
 
-// openPebble opens the engine. Pebble panics after errors after which it cannot continue; openPebble returns such a
-// panic as an error.
+// openPebble opens the engine. If Pebble meets an error and cannot continue, it panics. openPebble returns such a panic
+// as an error.
 func openPebble(dir string, opts *pebble.Options) (db *pebble.DB, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// minFreedBytes is the least size in table files, in bytes, of a deleted range for which FreeSpace does anything.
+	// minFreedBytes is a size in bytes. FreeSpace does nothing if the deleted range takes less than this in table
+	// files.
 	minFreedBytes = 1 << 20
 	// maxCompactedBytes is a size in bytes: if at most this much of the deleted range is left in files that also hold
 	// other data, freeSpace compacts these files itself.

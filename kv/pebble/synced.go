@@ -388,8 +388,9 @@ func checkFiles(dir string, fs vfs.FS, synced *notes) (found notes, closed bool,
 	return found, closed, nil
 }
 
-// checkLog returns the offset of a log's end, and whether the log was closed. It returns an error if the log is
-// damaged before the offset synced.
+// checkLog returns the offset of a log's end, and whether the log was closed. It returns an error if the log is damaged
+// in a part that was synced. The parameter synced is an offset up to which the log was synced; the log itself may prove
+// a greater one.
 func checkLog(dir string, fs vfs.FS, number wal.NumWAL, synced int64) (end int64, closed bool, err error) {
 	name := fs.PathJoin(dir, logName(number))
 	f, err := fs.Open(name)

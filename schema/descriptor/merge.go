@@ -16,8 +16,8 @@ import (
 )
 
 // Merge returns the files that define the types in names, serialized and linked. old and request are serialized
-// FileDescriptorSets. For the types in given, and for what their files import, Merge takes the files of request. For
-// all other types it takes the files of old. It leaves out files that no type needs.
+// FileDescriptorSets. given lists the types that the request defines: for them, and for what their files import, Merge
+// takes the files of request. For all other types it takes the files of old. It leaves out files that no type needs.
 func Merge(old, request []byte, names, given []string) ([]byte, *Types, error) {
 	m := merger{files: map[string]*descriptorpb.FileDescriptorProto{}}
 	if len(given) > 0 {
@@ -98,7 +98,8 @@ func (m *merger) addFile(name string, from map[string]*descriptorpb.FileDescript
 	}
 }
 
-// definitions finds the file that defines a type. It maps the names of protocol buffer packages to their files.
+// definitions finds the file that defines a type. It maps the name of each protocol buffer package to the files of that
+// package.
 type definitions map[string][]*definitionsOfFile
 
 type definitionsOfFile struct {

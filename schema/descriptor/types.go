@@ -84,8 +84,8 @@ func plainly(err error) error {
 	return errors.New(strings.TrimPrefix(text, "proto: "))
 }
 
-// depth returns the largest number of message definitions nested in each other, for the messages in list. It returns
-// at most MaxNestedTypes + 1. level is the number of definitions around list.
+// depth returns the largest number of message definitions nested in each other, for the messages in list. It returns at
+// most MaxNestedTypes + 1. level is the number of definitions that contain list.
 func depth(list []*descriptorpb.DescriptorProto, level int) int {
 	deepest := level
 	if level <= MaxNestedTypes {
@@ -121,8 +121,8 @@ func (p *Types) Type(name string) *value.Type {
 	return t
 }
 
-// NamedIn returns the names whose last part is a word of sql. All calls must pass the same names, because the first
-// call stores them.
+// NamedIn returns those of the given names whose last part, such as C in a.b.C, is a word of sql. All calls must pass
+// the same names, because the first call stores them.
 func (p *Types) NamedIn(sql string, names []string) (found []string) {
 	p.mu.Lock()
 	if p.lasts == nil {

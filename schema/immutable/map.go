@@ -191,9 +191,9 @@ func Differences[K cmp.Ordered, V comparable](before, after *Map[K, V], f func(k
 	}
 }
 
-// cut divides the tree at key. It returns a tree of the lower keys, the value of key (or the zero value), and a tree of
-// the higher keys. Both trees share the nodes of t that are not on the path to key. The two trees can only be iterated
-// and cut, because the heights and counts of their new nodes are wrong.
+// cut splits the tree t at key. below is a tree of the lower keys, and above is a tree of the higher keys. value is the
+// value of key, or the zero value. below and above share the nodes of t that are not on the path to key. They can only
+// be iterated and cut, because the heights and counts of their new nodes are wrong.
 func (t *Map[K, V]) cut(key K) (below *Map[K, V], value V, above *Map[K, V]) {
 	if t == nil {
 		return nil, value, nil

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMap makes the same random changes to a Map and to a Go map, and compares all methods of the Map with the Go
-// map. It also checks that Maps of earlier steps have not changed.
+// TestMap checks that all methods of a Map give the same results as a Go map after the same random changes. It also
+// checks that Maps of earlier steps have not changed.
 func TestMap(t *testing.T) {
 	const keys = 200
 	r := rand.New(rand.NewPCG(1, 2))

@@ -78,7 +78,7 @@ func (s *Statement) otherReason(reason, found string) string {
 	return sentence(reason)
 }
 
-// sentence translates names of tokens in a message of the parser, and changes its first letter to a capital.
+// sentence translates names of tokens in a message of the parser, and makes the first letter of the message a capital.
 func sentence(reason string) string {
 	if strings.HasPrefix(reason, "number literal cannot follow identifier") {
 		return "A name cannot begin with a digit"

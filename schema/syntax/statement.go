@@ -221,8 +221,9 @@ func (s *Statement) Place(at int) int {
 	return len(s.Text)
 }
 
-// InParens returns the text between the first parenthesis at or after from and the parenthesis at rparen, as the user
-// wrote it but without comments. from and rparen are offsets in the second text.
+// InParens returns the text inside a pair of parentheses, as the user wrote it but without comments. The opening
+// parenthesis is the first one at or after from. The closing one is at rparen. from and rparen are offsets in the
+// second text.
 func (s *Statement) InParens(from, rparen token.Pos) string {
 	i, end := s.find(int(from)), s.find(int(rparen))
 	for i < end && s.tokens[i].kind != "(" {
@@ -249,7 +250,8 @@ func (s *Statement) From(start, end token.Pos) string {
 	return s.between(s.find(int(start)), s.find(int(end)))
 }
 
-// put returns words as tokens that adapt can insert. Their position is the end of the statement's last token.
+// put makes a token of each of the given words, so that adapt can insert it. The position of these tokens is the end of
+// the statement's last token.
 func (s *Statement) put(words ...string) []word {
 	var list []word
 	end := s.tokens[len(s.tokens)-1].end
@@ -259,8 +261,8 @@ func (s *Statement) put(words ...string) []word {
 	return list
 }
 
-// blank returns the space to print between two tokens: the white space as the user wrote it, or one space if there is
-// a comment.
+// blank returns the space to print between two tokens. The parameter between is the text between them in the statement.
+// If it is only white space, blank returns it; if it contains a comment, blank returns one space.
 func blank(between string) string {
 	if strings.TrimSpace(between) == "" {
 		return between

@@ -23,14 +23,17 @@ type applyOp struct {
 	matched bool      // right has made a row for the current row
 }
 
-// lookahead is an operator that can read the rows for its next n openings together. readAhead calls bind(i) to set the
-// registers for the i-th opening. since is a hint that makes reading faster (see table.BatchView): a commit timestamp
-// at or after which most of the rows that will be read were written; 0 means that it is not known.
+// lookahead is an operator that can read ahead: readAhead reads together the rows that the operator will return the
+// next n times that it is opened. readAhead calls bind(i), which sets the registers (columns of enclosing rows) to the
+// values that they will have when the operator is opened for the i-th of these times. since is a hint that makes
+// reading faster (see table.BatchView): a commit timestamp at or after which most of the rows that will be read were
+// written; 0 means that it is not known.
 type lookahead interface {
 	readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int)) error
 }
 
-// minAhead is the number of openings (rows of left) from which reading ahead saves more than it costs.
+// minAhead is the least number of rows of left for which reading ahead saves more than it costs. right is opened once
+// for each of these rows.
 const minAhead = 8
 
 func (c *compiler) apply(n *plan.Apply) (maker, error) {
@@ -115,8 +118,9 @@ func (o *applyOp) bindTo(r *run, i int) {
 	}
 }
 
-// readAhead lets right read ahead for the next rows of left. It takes at most as many rows of left as out has room for
-// rows, so that right reads no row in vain. It does nothing if these are fewer than minAhead.
+// readAhead lets right read ahead for the next rows of left. It takes no more rows of left than o.out has room for,
+// because right might otherwise read rows that nobody needs. If it takes fewer than minAhead rows, right does not read
+// ahead.
 func (o *applyOp) readAhead(r *run) error {
 	n := min(o.outer.n-o.at, o.out.target-o.out.n)
 	from := o.at

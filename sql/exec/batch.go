@@ -77,7 +77,7 @@ func placesTo(n int) []int32 {
 	return all
 }
 
-// places returns the places of the batch's rows in the columns that b.column returns, in ascending order.
+// places returns the places (see batch) of the batch's rows in the columns that b.column returns, in ascending order.
 func (b *batch) places() []int32 {
 	if b.cols != nil {
 		return b.at
@@ -92,7 +92,8 @@ const fewRows = 32
 // isSmall reports whether the batch has flat rows, and at most fewRows of them.
 func (b *batch) isSmall() bool { return b.cols == nil && b.n <= fewRows }
 
-// span returns the number of places in the columns of the batch, dropped rows included.
+// span returns the length of the columns that b.column returns. In a batch of columns, the rows that were dropped count
+// too.
 func (b *batch) span() int {
 	if b.cols != nil {
 		return b.size
@@ -100,7 +101,7 @@ func (b *batch) span() int {
 	return b.n
 }
 
-// column returns column i of the batch. Its values are indexed by place.
+// column returns column i of the batch. The values of the column are indexed by place (see batch).
 func (b *batch) column(i int) fn.Column {
 	if b.cols != nil {
 		return b.cols[i]
@@ -108,8 +109,8 @@ func (b *batch) column(i int) fn.Column {
 	return fn.Column{Values: b.vals[i:], Stride: b.width}
 }
 
-// rowAt returns the row at a place. If the batch has columns, rowAt builds the row in room, a slice of the batch's
-// width.
+// rowAt returns the row at a place (see batch). If the batch has columns, rowAt builds the row in room, a slice of the
+// batch's width.
 func (b *batch) rowAt(place int32, room []value.Value) []value.Value {
 	if b.cols == nil {
 		return b.row(int(place))

@@ -17,9 +17,9 @@ import (
 
 const benchRows = 100_000
 
-// benchDB returns a database for benchmarks. Table R has benchRows rows of about 1 kB: an id, a group (ten rows
-// each), and ten strings of 100 bytes. Table C has two rows for each row of R. Table D has benchRows short rows
-// with 25 different values of K.
+// benchDB returns a database for benchmarks. Table R has benchRows rows of about 1 kB: an id, a group (ten rows each),
+// and ten strings of 100 bytes. Table C has two rows for each row of R. Table D has benchRows short rows, and its
+// column K has 25 different values.
 func benchDB(b *testing.B) *testDB {
 	b.Helper()
 	db := newTestDB(b)

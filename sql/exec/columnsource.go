@@ -25,7 +25,7 @@ type ColumnSource interface {
 	// Release closes the cursors that the source holds in the storage engine. A later call of Next continues after
 	// the current rows.
 	Release()
-	// Close ends the read. It is called once.
+	// Close ends the reading of the source's rows. The caller calls it once.
 	Close() error
 }
 
@@ -121,9 +121,9 @@ func (o *scanOp) takeColumns(r *run, cols []fn.Column, n int) (some bool, err er
 	return false, r.check()
 }
 
-// vectorsFrom is the number of rows of a batch from which a scan decodes rows into vectors, if its parent accepts
-// columns. The first batches of a scan are smaller and have flat rows. For a query that reads only these batches,
-// allocating vectors would cost more than it saves.
+// vectorsFrom is the least number of rows of a batch for which a scan decodes the rows into vectors, if the scan's
+// parent accepts columns. The first batches of a scan are smaller and have flat rows. For a query that reads only these
+// batches, allocating vectors would cost more than it saves.
 const vectorsFrom = 256
 
 // vectorBytes is the size of the stored rows, in bytes, that a scan decodes into vectors at a time.
@@ -224,8 +224,8 @@ func (a *ArrayRows) NextArrays() (rows int, arrays []arrow.Array, err error) {
 	return rows, a.arrays, nil
 }
 
-// readColumns runs a plan that only reads rows of one table or index by key (p.read) on a ColumnSource. It returns nil
-// if there is no ColumnSource for the read.
+// readColumns runs a plan that only reads rows of one table or index by key (p.read), and takes the rows from a
+// ColumnSource. It returns nil if there is no ColumnSource for these rows.
 func (p *Program) readColumns(r *run) (Rows, error) {
 	op := &scanOp{keyScan: p.read, out: newBatch(len(p.plan.Columns))}
 	if err := op.locate(r, &op.place); err != nil || !op.byColumns(r) {

@@ -124,8 +124,8 @@ func (db *testDB) printed(t *testing.T, sql string, recordBytes int) (lines []st
 	return lines, opened
 }
 
-// TestVectors runs random queries whose expressions are computed for many rows at once, and runs them again with
-// the expressions computed row by row. Both must give the same results and errors.
+// TestVectors checks that random queries return the same results and errors when their expressions are computed for
+// many rows at once and when they are computed row by row.
 func TestVectors(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	failed := 0
@@ -197,8 +197,8 @@ func (g generator) risky(depth int) string {
 	return g.predicate("", 0)
 }
 
-// TestColumns runs random queries on scans that read columns, and again on scans that read rows. The results must
-// be the same.
+// TestColumns checks that random queries return the same results when their scans read columns and when their scans
+// read rows.
 func TestColumns(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	byColumns := 0
@@ -239,9 +239,9 @@ func (g generator) columnQuery() string {
 	return fmt.Sprintf("SELECT %s, %s FROM %s%s GROUP BY %s", keys, strings.Join(aggs, ", "), from, where, keys)
 }
 
-// TestColumnBatches runs queries over 5000 rows, so that batches of columns are full. It runs each query three times:
-// with a scan that reads columns, with one that decodes rows into vectors, and with one that reads row by row. All
-// three must give the same results.
+// TestColumnBatches checks that a query returns the same results in three ways: with a scan that reads columns, with
+// one that decodes rows into vectors, and with one that reads row by row. The table has 5000 rows, so that batches of
+// columns are full.
 func TestColumnBatches(t *testing.T) {
 	db := newTestDB(t)
 	const rows = 5000

@@ -14,7 +14,7 @@ import (
 // eval computes the value of an expression for a row.
 type eval func(r *run, row []value.Value) (value.Value, error)
 
-// compiler holds what is known while one plan is compiled.
+// compiler compiles one plan. Its fields partial, columns and single describe the node that is being compiled.
 type compiler struct {
 	prog   *Program
 	tables *table.Descriptors

@@ -150,8 +150,8 @@ func (d *change) changed(row []value.Value, action string) error {
 	return d.returning(d.scratch, action)
 }
 
-// returning adds a row of THEN RETURN. It computes the row from row, which holds the values of the columns
-// node.Return.Columns.
+// returning adds a row to the result of THEN RETURN. It computes the values of this row from the parameter row, which
+// holds the values of the columns node.Return.Columns of the changed row.
 func (d *change) returning(row []value.Value, action string) error {
 	made := d.out.appendRow()
 	for i, f := range d.returns {
@@ -229,8 +229,8 @@ func (d *change) delete() error {
 	})
 }
 
-// stored returns the stored row with a key. If the statement's scan has read the row and d.run.target has kept it (see
-// readRows), stored takes it from there. Otherwise it reads the row.
+// stored returns the stored row whose key is key. If the statement's scan has read the row and d.run.target has kept it
+// (see readRows), stored takes the row from there. Otherwise it reads the row.
 func (d *change) stored(key []byte) (table.Stored, bool, error) {
 	if s, ok := d.run.target.popKey(key); ok {
 		return s, true, nil
@@ -415,8 +415,8 @@ func (t *readRows) add(r *run, s table.Stored) error {
 	return nil
 }
 
-// popKey returns the row with a key. It searches only the rows that follow the one that it returned last, and drops
-// the rows before the one that it finds. If the key is not there, it drops all rows.
+// popKey returns the row whose key is key. It searches only the rows after the one that it returned last, and drops the
+// rows before the one that it finds. If no row has this key, it drops all rows.
 func (t *readRows) popKey(key []byte) (table.Stored, bool) {
 	for len(t.rows) > 0 {
 		s := t.rows[0]

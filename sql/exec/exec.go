@@ -32,8 +32,8 @@ type Env struct {
 	// is 0, operators spill above three quarters of MaxMemory.
 	Spill      *spill.Dir
 	SpillAbove int64
-	// Profile makes the run collect statistics of each operator (Stats.Nodes). Clock returns the time from which
-	// the operators' durations are computed.
+	// Profile makes the run collect statistics of each operator (Stats.Nodes). The run calls Clock for the current time
+	// when it measures how long an operator takes.
 	Profile bool
 	Clock   func() time.Time
 	// Memory is the account that is charged for the memory of the rows that the run keeps. If it is nil, nothing is
@@ -94,14 +94,15 @@ type Program struct {
 	// there is none.
 	driving *keyScan
 	// Each run gets roomSize values in run.room, and as many lazyArgs, element sets and spools as the fields lazies,
-	// sets and spools say. bounded is the number of function calls that the method compiler.bounded has compiled.
-	// subqueries are the compiled subquery expressions.
+	// sets and spools say. bounded is the number of function calls that the method compiler.bounded has compiled. Each
+	// of these calls has a number below bounded, by which a run finds what it was charged for the call's last result
+	// (see madeValues). subqueries are the compiled subquery expressions.
 	roomSize, lazies, sets, spools int
 	outputs                        int // the number of vectorRooms that a run needs
 	bounded                        int
 	subqueries                     []*subqueryCode
-	// spoolMakers make the inputs of the spools, and spoolTypes are the types of the spools' columns. Both are
-	// indexed by the number of the spool.
+	// spoolMakers make the operators that compute the rows of the spools (see plan.Spool), and spoolTypes are the types
+	// of the spools' columns. Both are indexed by the number of the spool.
 	spoolMakers []maker
 	spoolTypes  [][]*value.Type
 }

@@ -52,9 +52,9 @@ func TestGolden(t *testing.T) {
 	runScripts(t, newTestDB)
 }
 
-// TestGoldenSpilled runs the scripts of TestGolden with so little memory that every sort, group, hash join, set
-// operation and named subquery with more than a few rows spills. The rows and their order must be the same as
-// without spilling.
+// TestGoldenSpilled checks that the scripts of TestGolden return the same rows in the same order when operators spill.
+// It runs the scripts with so little memory that every sort, group, hash join, set operation and named subquery with
+// more than a few rows spills.
 func TestGoldenSpilled(t *testing.T) {
 	runScripts(t, func(tb testing.TB) *testDB {
 		db := newTestDB(tb)
@@ -155,7 +155,8 @@ func newTestDB(tb testing.TB) *testDB {
 	return db
 }
 
-// systemTable is the only table of INFORMATION_SCHEMA in these tests, and replaces the real ones.
+// systemTable is the only table that INFORMATION_SCHEMA has in these tests. It takes the place of the tables that
+// INFORMATION_SCHEMA has in a database.
 var systemTable = &schema.Table{
 	Schema: "INFORMATION_SCHEMA",
 	Name:   "PARTS",
@@ -346,8 +347,8 @@ func (db *testDB) planFor(sql string, types map[string]*value.Type, options plan
 	return plan.Build(stmt, db.catalog, options)
 }
 
-// constant computes an expression. A query cannot return a STRUCT as a column, so for a STRUCT constant computes an
-// ARRAY of the STRUCT and returns its element.
+// constant computes an expression. A query cannot return a STRUCT as a column. If the value of the expression is a
+// STRUCT, constant therefore computes an ARRAY that holds the STRUCT, and returns the element of the ARRAY.
 func (db *testDB) constant(expr string) (value.Value, *value.Type, error) {
 	p, err := db.plan("SELECT "+expr, nil)
 	inArray := usererror.CodeOf(err) == codes.Unimplemented

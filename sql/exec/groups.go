@@ -7,10 +7,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// groups holds the groups of one grouping set. If there are too many groups for memory, the groups that have begun
-// stay in memory, and rows of all other groups are written to partitions on disk. Each partition is grouped at the
-// end. The values that aggregates collect for the groups in memory, such as the elements of ARRAY_AGG, can be moved
-// to disk too. They are read back at the end.
+// groups holds the groups of one grouping set. If there are too many groups for memory, the groups that exist already
+// stay in memory, and the rows of all other groups are written to partitions on disk. At the end, groups reads one
+// partition after the other and groups its rows. The values that aggregates collect for the groups in memory, such as
+// the elements of ARRAY_AGG, can be moved to disk too. They are read back at the end.
 type groups struct {
 	*grouping
 	set       []int         // the indexes of the keys of the grouping set; nil for all keys
@@ -34,8 +34,8 @@ func newGroups(g *grouping, set []int) *groups {
 	return &groups{grouping: g, set: set, key: nullsOf(g.types), table: newHashTable(g.types), states: g.aggregateCode.states(true)}
 }
 
-// add adds the rows of b at places to their groups. The caller has computed the keys of these rows into g.keyed. The
-// function number returns, for a place, the position of its row in the input.
+// add adds the rows of b whose places (see batch) are in places to their groups. The caller has computed the keys of
+// these rows into g.keyed. The function number returns the position in the input of the row at a place.
 func (g *groups) add(r *run, b *batch, places []int32, number func(place int32) int64) error {
 	if n := b.span(); cap(g.entries) < n {
 		g.entries = make([]int32, n)
@@ -325,8 +325,8 @@ func (c *restored) advance() error {
 	return err
 }
 
-// restore adds the collected values of the group with the number entry to the state s of that group. The caller
-// must restore groups in ascending order of their numbers.
+// restore adds the values that were collected for group number entry to s, the state of that group. The caller must
+// restore groups in ascending order of their numbers.
 func (c *restored) restore(r *run, s collector, entry int64) error {
 	for c.row != nil {
 		last := len(c.row) - 1

@@ -35,9 +35,10 @@ const (
 	keptSlots = 256
 )
 
-// entryBytes is the greatest number of bytes of memory that an entry takes beside its key. These bytes are in slots,
-// in next, and in the unused capacity of slices that have grown. slots takes most right after it has doubled: only
-// three eighths of its slots of 16 bytes are used then, and the old slots still exist.
+// entryBytes is the greatest number of bytes of memory that an entry takes beside its key. These bytes are in the
+// table's fields slots and next, and in the unused capacity of slices that have grown. slots takes the most bytes for
+// each entry right after it has doubled: only three eighths of its slots (of 16 bytes each) are then used, and the old
+// slots still exist.
 const entryBytes = 80
 
 func newHashTable(types []*value.Type) *hashTable { return &hashTable{hasher: newHasher(types)} }

@@ -27,9 +27,9 @@ const (
 	// workingShare replaces workingMemory if Env.SpillAbove is set: an operator may then keep
 	// Env.SpillAbove/workingShare bytes.
 	workingShare = 16
-	// overdraft is the number of bytes that a run that spills may take after its account has refused bytes. The
-	// overdraft is charged to an account that all such runs share. It is enough for the working memory of an
-	// operator, and for the blocks of the lists that the operator writes or merges.
+	// overdraft is the number of bytes that a run that can spill may take after its account has refused bytes. These
+	// bytes are charged to an account that all such runs share. They suffice for the working memory of an operator, and
+	// for the blocks of the lists that the operator writes or merges.
 	overdraft = 3 * workingMemory
 	// chargeStep is the unit of charges in bytes: a run charges its account a multiple of it.
 	chargeStep = 64 << 10
@@ -134,7 +134,7 @@ func (m *rowMemory) overdraw(n int64) error {
 // release gives all bytes of h back to the account.
 func (m *rowMemory) release(h *held) { m.releaseBytes(h, int64(*h)) }
 
-// shrink reduces h to a share of its bytes (0 to 1) and gives the other bytes back to the account.
+// shrink keeps the fraction share (0 to 1) of the bytes of h, and gives the other bytes back to the account.
 func (m *rowMemory) shrink(h *held, share float64) { m.releaseBytes(h, int64(float64(*h)*(1-share))) }
 
 // releaseBytes gives n bytes of h back to the account.
@@ -178,9 +178,9 @@ func isComputed(e plan.Expr) bool {
 	return !column
 }
 
-// besideRow returns how many bytes of memory the results of expressions over a row (values) take in addition to the
-// row, if both are kept. Where computed is false, the value is a column of the row, and its string or list is counted
-// with the row.
+// besideRow returns how many bytes of memory values takes in addition to a row that is kept with it. values holds the
+// results of expressions over this row. Where computed is false, the expression is a column of the row, so the bytes of
+// the row already include the string or list of the result.
 func besideRow(values []value.Value, computed []bool) int64 {
 	n := int64(len(values)) * valueBytes
 	for i, v := range values {
@@ -211,7 +211,7 @@ func footprint(v value.Value) int64 {
 	return valueBytes
 }
 
-// largeValue is the size in bytes of a result of a function call above which the result is charged to the run.
+// largeValue is a size in bytes. If the result of a function call is larger, the run is charged for it (see bounded).
 const largeValue = 64 << 10
 
 // madeValues counts the large values that function calls of a run have returned.

@@ -14,9 +14,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestMemory runs statements that keep rows of 1 MiB each and cannot spill. Each kind of statement must count the
-// memory of a hundred rows, and must fail if the rows exceed MaxMemory. All rows refer to the same string, so that
-// the test itself takes little memory.
+// TestMemory checks that statements that cannot spill count the memory of the rows that they keep, and fail if these
+// rows exceed MaxMemory. Each row refers to a string of 1 MiB. All rows refer to the same string, so that the test
+// itself takes little memory.
 func TestMemory(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))
 	db.spill = nil
@@ -94,8 +94,9 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestMinorSortLimit checks that a minor sort with a LIMIT drops the rows that come after the limit, even if all
-// rows are equal by the first keys: its peak memory must stay below 1 MiB.
+// TestMinorSortLimit checks that a minor sort (a sort of rows that are already sorted by the first keys) with a LIMIT
+// drops the rows that come after the limit, even if all rows are equal by the first keys. So the query's peak memory
+// must stay below 1 MiB.
 func TestMinorSortLimit(t *testing.T) {
 	db := newTestDB(t)
 	db.ddl("CREATE TABLE E (A INT64, B INT64, S STRING(MAX)) PRIMARY KEY (A, B DESC)")

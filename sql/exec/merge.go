@@ -142,8 +142,9 @@ func (m *merge) before(i, j int) bool {
 	return d < 0 || d == 0 && i < j
 }
 
-// sink moves entry i of a heap down until it comes before the entries below it. before(a, b) reports whether entry
-// value a comes before entry value b. The first entry of a heap comes before all others.
+// sink moves entry i of a heap down until it comes before the entries below it. The entries of the heap are numbers:
+// before(a, b) reports whether the number a comes before the number b. The first entry of a heap comes before all
+// others.
 func sink(heap []int, i int, before func(a, b int) bool) {
 	for {
 		least := i

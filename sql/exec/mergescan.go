@@ -143,8 +143,8 @@ func (o *mergeScanOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// add adds the current row of rows to the batch. pass is false if the residual condition is not TRUE for the row;
-// add then leaves the row out.
+// add adds the row at which the cursor rows stands to the batch. If the residual condition is not TRUE for this row,
+// add leaves it out and returns pass = false.
 func (o *mergeScanOp) add(r *run, rows *table.Rows) (pass bool, err error) {
 	o.out.vals = rows.Values(o.out.vals)
 	o.out.n++
@@ -219,8 +219,8 @@ func (o *mergeScanOp) advanceStream(r *run, s *stream) (bool, error) {
 	return true, nil
 }
 
-// appendKey appends the bytes by which the current row of rows is merged. These are the key parts in
-// plan.Scan.MergeKey if that is set, else the key without its first plan.Scan.Merge parts.
+// appendKey appends the bytes by which the scan merges the row at which the cursor rows stands. These are the key parts
+// in plan.Scan.MergeKey if that is set, else the key without its first plan.Scan.Merge parts.
 func (o *mergeScanOp) appendKey(dst []byte, rows *table.Rows) []byte {
 	if o.node.MergeKey == nil {
 		key := rows.Key()
@@ -234,7 +234,8 @@ func (o *mergeScanOp) appendKey(dst []byte, rows *table.Rows) []byte {
 
 // before reports whether the current row of stream i comes before that of stream j. It compares the bytes by which the
 // rows are merged (see appendKey). If these are equal, the row of the stream with the lower number comes first, or last
-// in a reverse scan. So rows that are equal by these bytes come in the order of their whole keys.
+// in a reverse scan. The streams are numbered in the order of their keys, so rows that are equal by these bytes come in
+// the order of their whole keys.
 func (o *mergeScanOp) before(i, j int) bool {
 	d := bytes.Compare(o.streams[i].key, o.streams[j].key)
 	if d == 0 {

@@ -7,8 +7,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 )
 
-// TestOperatorCPU runs a profile with a clock that jumps an hour at each reading. The CPU time of the operators
-// must not follow that clock, and the CPU time of the root must be the sum of SelfCPU of all operators.
+// TestOperatorCPU checks that the CPU time of an operator does not come from the run's clock, as its latency does. The
+// clock of the test jumps an hour at each reading, so the CPU time must be less than the latency. The test also checks
+// that the CPU time of the root is the sum of SelfCPU of all operators.
 func TestOperatorCPU(t *testing.T) {
 	db := newTestDB(t)
 	p, program, env := db.spillingProgram(t, spillingQueries["sort"])

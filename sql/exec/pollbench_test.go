@@ -13,10 +13,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The table of BenchmarkPoll has pollRows changes. Its column Shard has pollShards different values. The last pollLive
-// changes are not pruned yet. All earlier changes are pruned, so their column Live is NULL. A poll asks for at most
-// pollLimit changes. BenchmarkPoll polls for two watchers: one has missed all changes, the other, under light load, has
-// missed only the last pollNew changes.
+// BenchmarkPoll reads a table of pollRows changes. A watcher is a client that polls the table for the changes that it
+// has not seen. The column Shard has pollShards different values. The last pollLive changes have a value in the column
+// Live. In all earlier changes Live is NULL, which means that the change is pruned. A poll asks for at most pollLimit
+// changes. BenchmarkPoll polls for two watchers: one has missed all changes, the other, under light load, has missed
+// only the last pollNew changes.
 const (
 	pollRows   = 1_000_000
 	pollShards = 37

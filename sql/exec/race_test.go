@@ -9,8 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestConcurrentRuns runs each program in several goroutines at once. Each run must return as many rows as a run
-// alone, with the same first row.
+// TestConcurrentRuns checks that several goroutines can run one program at once. Each run must return as many rows as a
+// run alone, with the same first row.
 func TestConcurrentRuns(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))
 	for _, sql := range []string{

@@ -183,8 +183,8 @@ func (db *testDB) sortedRows(t *testing.T, sql string) []string {
 	return lines
 }
 
-// unsigned replaces -0 by 0 in rows, because a group can show either of its zeros, and a sort can leave zeros in
-// any order.
+// unsigned replaces -0 by 0 in rows. If a group has rows with 0 and rows with -0, it can show either as its key. A sort
+// can also leave both in any order.
 func unsigned(lines []string) []string {
 	for i := range lines {
 		lines[i] = strings.ReplaceAll(lines[i], "FLOAT64 -0", "FLOAT64 0")
@@ -199,8 +199,8 @@ func compareRows(t *testing.T, db *testDB, seed uint64, a, b string, left, right
 	}
 }
 
-// TestRandomPredicates runs queries with a random condition in two ways: in WHERE, where it can use keys and
-// indexes, and as a result column that is computed for every row. Both must select the same rows.
+// TestRandomPredicates checks that a random condition selects the same rows in two places: in WHERE, where the scan can
+// use keys and indexes, and in a result column that is computed for every row.
 func TestRandomPredicates(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
@@ -217,8 +217,8 @@ func TestRandomPredicates(t *testing.T) {
 	}
 }
 
-// TestRandomOrder runs queries with ORDER BY and LIMIT in two ways: as they are, so that they can use the order of
-// a scan, and with sort keys that no scan has, so that all rows are sorted. The results must be the same.
+// TestRandomOrder checks that a random query with ORDER BY, and often a LIMIT, has the same result in two forms: as it
+// is, so that it can use the order of a scan, and with sort keys that no scan has, so that all rows are sorted.
 func TestRandomOrder(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
@@ -241,8 +241,8 @@ func TestRandomOrder(t *testing.T) {
 	}
 }
 
-// TestRandomJoins runs random joins with the method that the planner chooses and with a method that a hint sets.
-// The results must be the same.
+// TestRandomJoins checks that a random join returns the same rows with the method that the planner chooses and with a
+// method that a hint sets.
 func TestRandomJoins(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
@@ -261,8 +261,8 @@ func TestRandomJoins(t *testing.T) {
 	}
 }
 
-// TestRandomSubqueries runs random EXISTS and IN subqueries in two ways: as conditions, which become joins, and as
-// result columns. Both must select the same rows.
+// TestRandomSubqueries checks that random EXISTS and IN subqueries select the same rows in two places: in WHERE, where
+// they become joins, and in a result column.
 func TestRandomSubqueries(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
@@ -284,8 +284,8 @@ func TestRandomSubqueries(t *testing.T) {
 	}
 }
 
-// TestRandomGroups runs random GROUP BY queries with the method that the planner chooses and with a hash table. The
-// results must be the same.
+// TestRandomGroups checks that a random GROUP BY query returns the same rows with the method that the planner chooses
+// and with a hash table.
 func TestRandomGroups(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {

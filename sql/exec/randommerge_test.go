@@ -26,9 +26,9 @@ var mergedKeys = []struct{ table, index, columns string }{
 	{"V", "V_N", "N S A"},
 }
 
-// TestRandomMerge runs random queries that can use a merge of streams, a skip scan or a minor sort, and runs them
-// again in a form that sorts all rows. The rows and their order must be the same. Some queries run in a read-write
-// transaction that has written before.
+// TestRandomMerge checks that a random query that can use a merge of streams, a skip scan or a minor sort
+// (plan.Scan.Merge, plan.Scan.Skips and plan.Sort.Major) returns the same rows, in the same order, as another form of
+// the query that sorts all rows. Some queries run in a read-write transaction that has already written rows.
 func TestRandomMerge(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	manyValues(t, db)

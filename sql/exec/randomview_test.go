@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestRandomViews runs queries of views, and the same queries with the SQL of the view in place of its name. Both must
-// return the same rows. They must also have the same plan, except if the view V has its definer's rights: the plan can
-// then have a barrier (plan/barrier.go) that the plan of the bare SQL does not have.
+// TestRandomViews checks that a query of a view returns the same rows as the query that has the SQL of the view in
+// place of the view's name. Both must also have the same plan, except if the view V has its definer's rights: the plan
+// can then have a barrier (plan/barrier.go) that the plan of the bare SQL does not have.
 func TestRandomViews(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag)/20; seed++ {

@@ -78,8 +78,8 @@ func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
 	return s, err
 }
 
-// place describes what a scan reads in one opening. The fields one, key, vals, room and bytes are memory for the key
-// of a scan that reads one whole key. They lie within the place itself, which saves allocations.
+// place describes which rows a scan reads after it is opened. The fields one, key, vals, room and bytes are memory for
+// the key of a scan that reads one whole key. They are part of the place, so that such a scan need not allocate them.
 type place struct {
 	spans []table.Span
 	rests []table.Span // if not nil, the bytes of each key after the skipped part must lie in one of these spans: see skipCode
@@ -91,7 +91,8 @@ type place struct {
 	bytes [64]byte
 }
 
-// locate computes into p what the scan reads. It uses parameters and columns of enclosing rows.
+// locate sets p to the keys and the limit of the rows that the scan reads. It computes them from parameters and from
+// columns of enclosing rows.
 func (s *keyScan) locate(r *run, p *place) error {
 	var err error
 	if p.limit, err = optionalLimit(r, s.limit); err != nil {
@@ -120,10 +121,10 @@ func (s *keyScan) locate(r *run, p *place) error {
 	return err
 }
 
-// Driving returns the layout of the table or index that the driving scan reads, and the spans of keys that it reads
-// with the parameters of env. A query is partitioned by dividing these spans. The layout is nil if there is no
-// driving scan. For a skip scan, Driving returns the span of all keys, because such a scan finds its spans only
-// while it reads.
+// Driving returns the layout of the table or index that the driving scan (see plan.Plan.Driving) reads, and the spans
+// of keys that this scan reads with the parameters of env. A query is partitioned by dividing these spans. The layout
+// is nil if there is no driving scan. For a skip scan, Driving returns the span of all keys, because such a scan finds
+// its spans only while it reads.
 func (p *Program) Driving(ctx context.Context, env Env) (*table.Layout, []table.Span, error) {
 	s := p.driving
 	if s == nil {
@@ -167,7 +168,7 @@ func (s *keyScan) locatePoint(r *run, p *place) error {
 	return nil
 }
 
-// read returns the table.Read that reads the rows of a place.
+// read returns the table.Read that reads the rows that p describes.
 func (s *keyScan) read(r *run, p *place) table.Read {
 	read := table.Read{Projection: s.projection, Reverse: s.node.Reverse, Spans: p.spans, Limit: s.stored(p), Partial: s.partial, Memory: r.env.Memory}
 	if s.node.Exclusive {

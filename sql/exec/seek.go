@@ -62,7 +62,7 @@ func (c *compiler) seek(s *plan.Seek, l *table.Layout) (seekCode, error) {
 	return code, err
 }
 
-// seekRange compiles the bounds of a range. It returns nil for nil.
+// seekRange compiles the bounds of a range. It returns nil if b is nil.
 func (c *compiler) seekRange(b *plan.SeekRange) (*rangeCode, error) {
 	if b == nil {
 		return nil, nil
@@ -91,8 +91,8 @@ func (s *seekCode) isPoint() bool {
 // holds the key parts before part i.
 type eachValue func(r *run, set *table.KeySet, prefix []value.Value, i int) error
 
-// add adds the keys of the seek to set. If the seek is that of a skip scan, one key part has no condition, and add
-// calls the function each for that part.
+// add adds the keys of the seek to set. The seek of a skip scan has no condition on one key part: for that part, add
+// calls the function that the parameter each holds.
 func (s *seekCode) add(r *run, set *table.KeySet, each eachValue) error {
 	if s.tuples != nil {
 		return s.addTuples(r, set)
@@ -373,7 +373,7 @@ func (c *skipCode) locate(r *run, p *place) error {
 	return err
 }
 
-// finder looks up the values of the skipped key part for one opening of a scan.
+// finder looks up the values of the skipped key part. A scan makes a new finder each time it is opened.
 type finder struct {
 	*skipCode
 	found int

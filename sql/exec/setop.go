@@ -195,7 +195,8 @@ func (s *setRows) passes(r *run, row []value.Value, number int64) (bool, error) 
 	return true, s.makeRoom(r)
 }
 
-// finish adds those rows to out that were put off and are in the result.
+// finish compares the rows of left that passes has written to partitions with the rows of right, and adds those that
+// are in the result to out. It does nothing if the rows of right are in memory.
 func (s *setRows) finish(r *run, out *tagged) error {
 	if s.right == nil {
 		return nil

@@ -292,8 +292,8 @@ func (o *minorSortOp) next(r *run) (*batch, error) {
 }
 
 // clear empties the sorter before it gets the next rows that are equal by the first keys. If the sorter has not
-// spilled, clear keeps its memory for these rows: usually they are few, and the sorter would have to allocate memory
-// for a few rows very often.
+// spilled, clear keeps the sorter's memory and reuses it for these rows. Usually they are few, so a sorter that did not
+// reuse its memory would allocate very often.
 func (o *minorSortOp) clear(r *run) {
 	if o.full = false; o.sorter.merged != nil {
 		o.sorter.reset(r, o.left)
@@ -356,9 +356,9 @@ type sorter struct {
 	rows, keys []value.Value
 	order      []int32
 	limit      int64 // the greatest number of rows to return; -1 without a limit
-	// last holds the sort keys of the last row that addKeyed kept when it dropped the rows after the first limit rows;
-	// it is nil before that. A further row is dropped if it does not come before these keys, because limit rows come
-	// before it.
+	// last is nil until addKeyed drops rows for the first time. From then on, it holds the sort keys of the last row
+	// that addKeyed kept. addKeyed keeps limit rows, so a further row that does not come before these keys comes after
+	// limit rows, and is dropped too.
 	last []value.Value
 	held held
 
@@ -406,13 +406,13 @@ func (s *sorter) addWith(r *run, row, keys []value.Value) error {
 	return s.addKeyed(r, row, besideRow(keys, s.computed))
 }
 
-// tooLate reports whether a row with these sort keys is certainly not among the first limit rows.
+// tooLate reports whether a row with these sort keys is certainly not among the first s.limit rows.
 func (s *sorter) tooLate(keys []value.Value) bool {
 	return s.last != nil && s.compare(keys, s.last) >= 0
 }
 
-// addKeyed adds a row whose sort keys are the last values of s.keys. The keys take keyBytes bytes of memory beside
-// the row. If there are far more rows than limit, addKeyed drops those that come after the first limit rows. If the
+// addKeyed adds a row whose sort keys are the last values of s.keys. The keys take keyBytes bytes of memory beside the
+// row. If there are far more than s.limit rows, addKeyed drops those that come after the first s.limit rows. If the
 // rows take too much memory, it spills them.
 func (s *sorter) addKeyed(r *run, row []value.Value, keyBytes int64) error {
 	if err := s.keep(r, row, keyBytes); err != nil {
@@ -474,7 +474,7 @@ func (s *sorter) sort() {
 	})
 }
 
-// cut keeps the first limit rows of the sorted rows, and drops all others.
+// cut keeps the first s.limit of the sorted rows, and drops all others.
 func (s *sorter) cut() {
 	if s.limit < 0 || int64(len(s.order)) <= s.limit {
 		return

@@ -105,8 +105,8 @@ func (db *testDB) collect(ctx context.Context, p *plan.Plan, program *exec.Progr
 	return lines, stats, err
 }
 
-// TestSpilled runs each query in memory and with so little memory that it spills. The rows and their order must be
-// the same.
+// TestSpilled checks that each query of spillingQueries returns the same rows in the same order in memory and with so
+// little memory that it spills.
 func TestSpilled(t *testing.T) {
 	db := newTestDB(t)
 	for name, sql := range spillingQueries {
@@ -137,8 +137,8 @@ func TestSpilled(t *testing.T) {
 	}
 }
 
-// TestSpilledAgain runs subqueries that spill and are opened again for each row of an enclosing query. The rows
-// must be the same as without spilling.
+// TestSpilledAgain checks that a subquery that spills, and that is opened again for each row of an enclosing query,
+// returns the same rows as without spilling.
 func TestSpilledAgain(t *testing.T) {
 	db := newTestDB(t)
 	for _, sql := range []string{
@@ -160,7 +160,7 @@ func TestSpilledAgain(t *testing.T) {
 	}
 }
 
-// TestRandomSpilled runs random queries with and without spilling. The rows and their order must be the same.
+// TestRandomSpilled checks that random queries return the same rows in the same order with and without spilling.
 func TestRandomSpilled(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
@@ -204,8 +204,9 @@ func (g generator) keeping() string {
 	return fmt.Sprintf("SELECT t.A, t.B, u.A, u.B, u.C FROM T t %s@{JOIN_METHOD=HASH_JOIN} U u ON t.%s = u.%s%s", g.pick("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"), c, c, also)
 }
 
-// TestSpillCancelled runs each query with a context that is cancelled after 1 check, then after 8 checks, 64 checks
-// and so on, until the query succeeds. A cancelled query must return the error of the context and close its file.
+// TestSpillCancelled checks that a cancelled query returns the error of the context and closes its file. It runs each
+// query with a context that is cancelled after 1 call of its method Err, then after 8 calls, 64 calls and so on, until
+// the query succeeds.
 func TestSpillCancelled(t *testing.T) {
 	db := newTestDB(t)
 	for name, sql := range spillingQueries {
@@ -241,9 +242,9 @@ func (c *endingContext) Err() error {
 	return nil
 }
 
-// TestSpillFails makes call number 1, 6, 31, ... of the file system fail as if the disk were full. If this makes a
-// statement fail, its error must be RESOURCE_EXHAUSTED. In every case, the statement must leave no file open and no
-// disk space reserved.
+// TestSpillFails checks that a statement that fails because of a full disk returns RESOURCE_EXHAUSTED, and that every
+// statement leaves no file open and no disk space reserved. The test makes call number 1, 6, 31, ... of the file system
+// fail as if the disk were full.
 func TestSpillFails(t *testing.T) {
 	db := newTestDB(t)
 	var calls, failing atomic.Int64
@@ -343,7 +344,7 @@ func TestOverdraftIsShared(t *testing.T) {
 	}
 }
 
-// TestSpilledDML runs DML that changes more rows than fit into memory. The results must be the same as with enough
+// TestSpilledDML checks that DML that changes more rows than fit into memory has the same results as with enough
 // memory.
 func TestSpilledDML(t *testing.T) {
 	script := "INSERT INTO U (A, B, C, S) SELECT A, B, 100, S FROM T WHERE B IS NOT NULL THEN RETURN A, B;\n" +

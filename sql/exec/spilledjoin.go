@@ -6,11 +6,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// spilledJoin is a hash join whose build side does not fit into memory (a Grace hash join). It divides both sides
-// into partitions by the hash of the join key. For each partition, it puts the rows of build in a hash table and
-// looks up the rows of probe in the table. A partition that is still too large is divided again by another hash. A
-// partition whose rows of build all have the same key cannot be divided, so nestedJoin compares each row of probe
-// with all rows of build in that partition. That takes no more comparisons than the join has rows.
+// spilledJoin is a hash join whose build side does not fit into memory (a Grace hash join). It divides both sides,
+// build and probe, into partitions by the hash of the join key. For each partition, it puts the rows of build in a hash
+// table and looks up the rows of probe in the table. A partition that is still too large is divided again by another
+// hash. A partition whose rows of build all have the same key cannot be divided. For such a partition, nestedJoin
+// compares each row of probe that has this key with the rows of build. In a join without a further condition
+// (plan.HashJoin.Cond), that takes hardly more comparisons than the join has rows.
 //
 // The rows come out in the order of probe: their tags are the positions of the rows of probe. A full join also
 // returns the rows of build without a match. They come last, in the order of build.
@@ -53,8 +54,8 @@ func (o *hashJoinOp) spill(r *run) (*spilledJoin, error) {
 	return s, nil
 }
 
-// keep adds a row of build, whose key is in op.key, to a partition. If the key contains NULL or NaN (whole is
-// false), keep adds the row to loose instead.
+// keep adds a row of build, whose key is in op.key, to a partition. If the key contains NULL or NaN (whole is false),
+// keep adds the row to the list s.loose instead.
 func (s *spilledJoin) keep(r *run, row []value.Value, whole bool) error {
 	if !whole {
 		return s.loose.add(r, row)
@@ -389,9 +390,9 @@ func (t *joinTable) release(r *run) {
 	t.table, t.rows, t.numbers, t.matched = nil, nil, nil, nil
 }
 
-// nestedJoin joins a partition whose rows of build all have the same key and do not fit into memory. It reads all
-// rows of build for each row of probe. It computes a result row only when it is read, because the disk might not
-// have space for so many rows.
+// nestedJoin joins a partition whose rows of build all have the same key and do not fit into memory. For each row of
+// probe that has this key, it reads the rows of build from disk again. It computes a result row only when its caller
+// asks for the row, because the disk might not have space for so many rows.
 type nestedJoin struct {
 	op   *hashJoinOp
 	run  *run

@@ -215,7 +215,7 @@ func (o *withOp) open(r *run) error {
 	return o.operator.open(r)
 }
 
-// fill returns the spool with a number. It computes the rows of the spool if they are not computed yet.
+// fill returns the spool whose number is number. If the rows of the spool are not computed yet, fill computes them.
 func (r *run) fill(number int) (*spool, error) {
 	s := &r.spools[number]
 	if s.filled {

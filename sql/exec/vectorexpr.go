@@ -144,8 +144,8 @@ func (c *compiler) vectorKernel(kernel operators.Kernel, args []vectorEval) vect
 	}
 }
 
-// vectorField compiles the access to a field of a PROTO, whose type is t. The values of the field are copied to a
-// new vector.
+// vectorField compiles the access to a field of a PROTO. t is the type of the field. The values of the field are copied
+// to a new vector.
 func (c *compiler) vectorField(read protobuf.FieldReader, t *value.Type, arg vectorEval) vectorEval {
 	at := c.output()
 	return func(r *run, b *batch, places []int32) (fn.Column, bool) {

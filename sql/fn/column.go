@@ -50,8 +50,8 @@ func (c *Column) NotNull(rows []int32, room *[]int32) []int32 {
 	return kept
 }
 
-// Put copies the values for rows to dst: dst[k*stride] gets the value of row rows[k]. The values stay valid after the
-// batch.
+// Put copies the values of the rows whose numbers are in rows to dst: dst[k*stride] gets the value of row rows[k]. The
+// values stay valid after the batch.
 func (c *Column) Put(dst []value.Value, stride int, rows []int32) {
 	if c.Vector != nil {
 		c.Vector.Put(dst, stride, rows)

@@ -95,8 +95,9 @@ type Scalar struct {
 	safe  bool        // suppressible errors become NULL
 }
 
-// NewScalar makes a function whose eval is never called with a NULL argument. The function returns the value null if
-// an argument is NULL. If safe is set, it also returns null if eval fails with a suppressible error.
+// NewScalar makes a function whose eval is never called with a NULL argument. The function returns the value null if an
+// argument is NULL. If safe is set, it also returns null if eval fails with an error that SAFE turns into NULL (see
+// Suppressible).
 func NewScalar(eval Eval, null value.Value, safe bool) *Scalar {
 	return &Scalar{eval: eval, null: null, safe: safe}
 }
@@ -155,7 +156,7 @@ type Groups interface {
 	Clear()
 }
 
-// AnyNull reports whether an argument is NULL. Most aggregates ignore a row for which it is.
+// AnyNull reports whether an argument is NULL. Most aggregates ignore a row that has a NULL argument.
 func AnyNull(args []value.Value) bool {
 	for i := range args {
 		if args[i].IsNull() {

@@ -40,7 +40,8 @@ func BadArgument(sentence string) (value.Value, error) {
 	return value.Value{}, usererror.BadArgument(sentence)
 }
 
-// EscapeBytes returns bytes as ASCII text with escapes. It also escapes the character quote, unless that is 0.
+// EscapeBytes returns bytes as ASCII text with escapes. It also escapes the character that the parameter quote holds,
+// unless quote is 0.
 func EscapeBytes(b []byte, quote byte) string {
 	var out []byte
 	for _, c := range b {

@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// access is one way to read the rows of a scan: from the table or from one of its indexes, and either everything
-// there or only the key ranges of seeks.
+// access is one way to read the rows of a scan: from the table or from one of its indexes. An access reads either all
+// keys or only the key ranges of its seeks.
 type access struct {
 	index *schema.Index // the index to read; nil for the table
 	key   []schema.KeyPart
@@ -21,9 +21,9 @@ type access struct {
 	used map[int]bool
 	// fixed holds the key parts that have the same value in all rows, by their index in key.
 	fixed map[int]bool
-	// If merge is not 0, the rows are read as several streams and merged (see arrange): one stream for each
-	// combination of values of the first merge key parts. mergeKey holds the key parts by which the streams are
-	// merged; nil means all parts after the first merge parts. If merge is 0, the rows come in key order.
+	// If merge is not 0, the rows are read as several streams and merged (see arrange). merge is a number of leading
+	// key parts; there is one stream for each combination of their values. mergeKey holds the key parts by which the
+	// streams are merged; nil means all parts after the leading ones. If merge is 0, the rows come in key order.
 	merge    int
 	mergeKey []MergePart
 	covering bool
@@ -222,9 +222,9 @@ func (a *access) bind(s *scanRel, pred predicate) {
 	}
 }
 
-// maxDeeper is the greatest number of alternatives of an OR that may replace a seek that the other conditions give.
-// Such an OR has seeks that bind more key parts. But the seek of each alternative repeats the lists of values of the
-// replaced seek, so an OR with many alternatives could make too many keys.
+// maxDeeper is the greatest number of alternatives that an OR may have if its seeks replace the seek that the other
+// conditions give. The seeks of such an OR bind more key parts. But the seek of each alternative repeats the lists of
+// values of the replaced seek, so an OR with many alternatives could make too many keys.
 const maxDeeper = 10
 
 // matchCases finds one seek for each alternative of an OR. These seeks are to replace a seek that has the given depth
@@ -259,9 +259,9 @@ func (sk *seek) depth() int {
 	return n
 }
 
-// match makes a seek: it binds the leading key parts by sargs. These are the sargs of pred, and the sargs in more,
-// which come from other conditions that are TRUE for the same rows. match also returns the conditions that the seek
-// implies, and whether it found a seek.
+// match makes a seek: it binds the leading key parts by conditions that can bound them (see sarg). It uses the sargs of
+// pred, and the sargs in more, which come from other conditions that are TRUE for the same rows. match also returns the
+// conditions that the seek implies, and whether it found a seek.
 func (a *access) match(pred predicate, more []sarg) (seek, map[int]bool, bool) {
 	if t := a.matchTuple(pred); t != nil {
 		return seek{tuple: t, tupleLen: len(t.columns)}, map[int]bool{t.cond: true}, true
@@ -335,9 +335,9 @@ func (r *rangeSargs) any() bool {
 	return r.low != nil || r.high != nil || r.prefix != nil || r.notNull != nil
 }
 
-// besides returns copies of the sargs in list that match may use besides those of an alternative of an OR. It leaves
-// out sargs that have a subquery, because each alternative would get its own copy of the subquery. It marks the copies
-// as inexact, so that match does not count their conditions as implied by the seek: they are still tested for each row.
+// besides returns copies of the sargs in list, which match adds to the sargs of an alternative of an OR. It leaves out
+// sargs that have a subquery, because each alternative would get its own copy of the subquery. It marks the copies as
+// inexact, so that match does not count their conditions as implied by the seek: they are still tested for each row.
 func besides(list []sarg) []sarg {
 	var out []sarg
 	for _, s := range list {
@@ -436,10 +436,10 @@ func (p *planner) skips(s *scanRel, list []*access, req request) []*access {
 	return out
 }
 
-// skipping returns a skip scan of the table or index that is read by the access from. It returns nil if a skip scan
-// would be useless. That is so in three cases: no key part follows the skipped part; the parts that follow have no
-// condition, and the request is not for the first rows in their order; or the skipped part belongs to the key of the
-// table's parent, so that it can have as many values as the parent has rows.
+// skipping returns a skip scan of the table or index that the given access reads. It returns nil if a skip scan would
+// be useless. That is so in three cases: no key part follows the skipped part; the parts that follow have no condition,
+// and the request is not for the first rows in their order; or the skipped part belongs to the key of the table's
+// parent, so that it can have as many values as the parent has rows.
 func (s *scanRel) skipping(from *access, pred predicate, req request) *access {
 	a := &access{index: from.index, key: from.key, covering: from.covering, forced: from.forced, skips: true}
 	b := newBinder(a, pred.sargs)

@@ -125,10 +125,11 @@ func isPattern(e tree.Expr) bool {
 	return (len(text)-len(strings.TrimRight(text, `\`)))%2 == 0
 }
 
-// once moves further conditions below a barrier. If an operand of a condition is not leakproof but does not depend on
-// the barrier's rows, once replaces the operand by a column, so that the condition can cross. first lists these
-// columns. The plan computes them before it reads the view, so an error in them tells nothing about the view's rows.
-// in is the barrier's relation with the conditions that crossed. rest holds the conditions that stay above it.
+// once moves conditions that are not leakproof below a barrier where it can. If an operand of a condition is not
+// leakproof but does not depend on the barrier's rows, once replaces the operand by a column, so that the condition can
+// cross. first lists these columns. The plan computes them before it reads the view, so an error in them tells nothing
+// about the view's rows. in is the barrier's relation with the conditions that crossed. rest holds the conditions that
+// stay above it.
 func (p *planner) once(r *barrierRel) (first []tree.Computed, in relation, rest []tree.Expr) {
 	if p.options.Batch { // a plan for partitions must have a table at its root
 		return nil, r.in, r.conds

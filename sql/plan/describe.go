@@ -14,8 +14,8 @@ import (
 // functions.
 type describer struct {
 	literals map[string]value.Value // values of the parameters that are written as constants, by name
-	// subqueries holds the subqueries that were formatted so far. Number i is written as $sv_i, and the scalar node
-	// of the expression has them as children.
+	// subqueries holds the subqueries that were formatted so far. Number i (from 1) is written as $sv_i. In the printed
+	// plan, the subqueries of an expression are children of the expression's node.
 	subqueries []*Subquery
 }
 

@@ -183,8 +183,8 @@ func (s *joinState) addStep(g *joinGroup, step *joinStep) {
 	s.cost += step.cost
 }
 
-// transfer copies conditions between relations of an inner join: if a.x = b.y, a condition on a.x also holds for
-// b.y. It copies a condition only if b can seek by y.
+// transfer copies conditions between relations of an inner join. If the join has the condition a.x = b.y, a condition
+// on a.x also holds for b.y. transfer copies it to the relation b only if b can seek by y.
 func (g *joinGroup) transfer() {
 	equals := g.equalColumns()
 	if len(equals) == 0 {
@@ -250,8 +250,9 @@ func transferable(cond tree.Expr, col tree.Col) bool {
 }
 
 // seekableLeaf returns the index of the leaf in which col is the first part of the primary key or of an index. It
-// returns -1 if there is no such leaf. It also returns -1 if the leaf has a condition that already bounds col, so that
-// transfer need not add one: a condition that is never TRUE if col is NULL, such as a comparison with col.
+// returns -1 if there is no such leaf. It also returns -1 if the leaf has a condition that is never TRUE if col is
+// NULL. Such a condition is mostly a comparison with col, which already bounds col, so that transfer need not add
+// another one.
 func (g *joinGroup) seekableLeaf(col tree.Col) int {
 	for i, leaf := range g.leaves {
 		s, ok := leaf.(*scanRel)

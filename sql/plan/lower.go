@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// planner holds the state while one statement is planned.
+// planner plans one statement.
 type planner struct {
 	catalog *schema.Catalog
 	options Options
@@ -22,7 +22,8 @@ type planner struct {
 	nextCol int
 	// rows is the row number that newRow returned last (see origin).
 	rows int
-	// guessing is the depth of nested joins at which guess is now; see maxGuessing.
+	// guessing is the number of joins, nested in each other, that the method guess is estimating at the moment; see
+	// maxGuessing.
 	guessing int
 	// lowered holds the relations of subqueries that could not become joins, so that they need not be lowered
 	// again.
@@ -188,8 +189,8 @@ func (p *planner) lowerJoin(s *tree.Join) (relation, error) {
 	return pushIntoJoin(j, nil), nil
 }
 
-// lowerUnnest plans an UNNEST. If its arrays do not depend on the joined rows, it becomes one side of an ordinary
-// join, so that it can come first in the join order or be put in a hash table.
+// lowerUnnest plans an UNNEST. If its arrays do not depend on the rows with which it is joined, the UNNEST becomes one
+// side of an ordinary join. It can then come first in the join order or be put in a hash table.
 func (p *planner) lowerUnnest(s *tree.ArrayScan) (relation, error) {
 	u := &unnestRel{
 		in:     &unitRel{},
@@ -327,7 +328,7 @@ func (p *planner) lowerWithRef(s *tree.WithRef) (relation, error) {
 	return p.compute(in, exprs), nil
 }
 
-// compute adds computed columns to the relation in. If that relation itself adds computed columns, compute merges both
+// compute adds computed columns to a relation (in). If that relation itself adds computed columns, compute merges both
 // steps into one: it puts the expressions of the relation's columns in place of these columns. There are three
 // exceptions. A new expression has a subquery, in which compute cannot replace columns. The new expressions use a
 // costly column of the relation more than once, so that it would be computed more than once. Or they use a costly

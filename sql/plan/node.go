@@ -214,8 +214,9 @@ type Seek struct {
 }
 
 // SeekPart lists the values that one key part can have: any of Values, any element of Array, and NULL if Null is set.
-// If Each is set, it can have any value that occurs in the table or index and lies in the range Among (nil for all
-// values). NULL in Values or Array equals nothing if NullSafe is false, and equals NULL if it is true.
+// If Each is set, the key part can have any value that occurs in the table or index and lies in the range Among (nil
+// for all values). A NULL in Values or Array matches a key part that is NULL if NullSafe is set, else it matches
+// nothing.
 type SeekPart struct {
 	Values         []Expr
 	Array          Expr
@@ -224,8 +225,8 @@ type SeekPart struct {
 	Among          *SeekRange
 }
 
-// MergePart is a part of the key by which streams are merged. The order is that of the key, or the opposite one if
-// Inverted is set.
+// MergePart is a part of the key by which streams are merged. The merged rows have the order that the part has in the
+// key, or the opposite order if Inverted is set.
 type MergePart struct {
 	Part     int
 	Inverted bool
@@ -467,7 +468,7 @@ func KeyColumns(n *Scan) []*schema.Column {
 	return schema.KeyColumns(key)
 }
 
-// Field returns the name and the type of the column of n's rows with index slot. The name is shown in printed plans
+// Field returns the name and the type of column number slot (from 0) of n's rows. The name is shown in printed plans
 // and can be empty.
 func Field(n Node, slot int) (string, *value.Type) {
 	switch n := n.(type) {

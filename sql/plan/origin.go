@@ -120,7 +120,8 @@ func (b built) firsts(order []slotOrder) []slotOrder {
 	return out
 }
 
-// moveOrigins returns b.from and b.same for new rows in which slot s of b has become slot moved[s].
+// moveOrigins translates the slot numbers in b.from and b.same: slot s becomes slot moved[s]. The results lack the
+// slots that are not in moved.
 func moveOrigins(b built, moved map[int]int) (map[int]origin, map[int]int) {
 	from, same := map[int]origin{}, map[int]int{}
 	for slot, o := range b.from {

@@ -164,8 +164,9 @@ func (p *planner) buildCompute(r *computeRel, req request) (built, error) {
 	return p.addColumns(b, exprs, req)
 }
 
-// rename translates the order and the other preferences of req to the columns of the input, and adds them to the
-// request in. names maps the ID of a column to the ID of the input column of which it is only a new name.
+// rename translates the fields order, group and prefer of req to the columns of the input, and adds them to the same
+// fields of *in, which is the request for the input's rows. names maps the ID of a column to the ID of the input column
+// of which it is only a new name.
 func rename(in *request, req request, names map[int]int) {
 	name := func(id int) int {
 		if below, ok := names[id]; ok {

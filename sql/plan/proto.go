@@ -17,8 +17,9 @@ import (
 // (https://cloud.google.com/spanner/docs/query-execution-operators). stats returns the execution_stats of an
 // operator; it can be nil. literals holds the values of the parameters that are written as constants, by name.
 //
-// Proto puts a Distributed Union above each part of the plan that could run on the servers that store the rows of
-// its driving scan. The local union below it and the Serialize Result are at the same positions as in Spanner's
+// Proto puts a Distributed Union above each part of the plan that could run on the servers that store the rows of its
+// driving scan. Below it stands a second Distributed Union, the local one, which runs on each of these servers. The
+// local union and the Serialize Result, which computes the result's columns, are at the same positions as in Spanner's
 // plans.
 func (p *Plan) Proto(stats func(Node) *structpb.Struct, literals map[string]value.Value) *spannerpb.QueryPlan {
 	w := &protoWriter{stats: stats, literals: literals}
@@ -67,8 +68,8 @@ func link(from, to *spannerpb.PlanNode, kind, variable string) {
 	from.ChildLinks = append(from.ChildLinks, &spannerpb.PlanNode_ChildLink{ChildIndex: to.Index, Type: kind, Variable: variable})
 }
 
-// scalar adds an expression, and the subqueries in the expression, as children of the node from. It does nothing if
-// e is nil.
+// scalar adds a node for the expression e, with the subqueries in e below it. It links this node to its parent, the
+// node from; kind and variable are the type and the variable of the link. It does nothing if e is nil.
 func (w *protoWriter) scalar(from *spannerpb.PlanNode, e Expr, kind, variable string) {
 	if e == nil {
 		return
@@ -528,8 +529,8 @@ func (w *protoWriter) aggregate(a *Aggregate, m meta, input func(Node) *spannerp
 	})
 }
 
-// agg adds an aggregate function below p. The link to it carries the name of the function's result column, or a
-// name made from slot.
+// agg adds an aggregate function below p. The link from p to the function has the name of the function's result column.
+// If the column has no name, agg makes one from the number slot.
 func (w *protoWriter) agg(p *spannerpb.PlanNode, a *Agg, slot int) {
 	d := describer{literals: w.literals}
 	n := w.add("Function", nil)

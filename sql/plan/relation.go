@@ -39,7 +39,7 @@ type (
 		in    relation
 		conds []tree.Expr
 	}
-	// computeRel adds computed columns to the rows of the relation in.
+	// computeRel adds computed columns to the rows of another relation (in).
 	computeRel struct {
 		in    relation
 		exprs []tree.Computed

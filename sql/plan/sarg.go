@@ -128,7 +128,8 @@ func disjuncts(e tree.Expr, list []tree.Expr) []tree.Expr {
 	return append(list, e)
 }
 
-// analyzer finds sargs in conditions and adds them to the predicate into. byID holds the columns of the scan.
+// analyzer finds sargs in conditions and adds them to the predicate in its field into. byID holds the columns of the
+// scan.
 type analyzer struct {
 	byID map[int]*schema.Column
 	into *predicate
@@ -199,8 +200,9 @@ func (a *analyzer) function(i int, c *tree.Call) {
 	}
 }
 
-// like adds a sarg for LIKE with a pattern. If the pattern is a constant, the sarg holds the part of the pattern
-// before its first wildcard. The sarg is exact if the pattern has no wildcard, or only a % at its end.
+// like adds a sarg for LIKE with a pattern. If the pattern is a constant, the sarg holds the part of the pattern before
+// its first wildcard; if the pattern begins with a wildcard, like adds no sarg. The sarg is exact (it means the same as
+// the condition) if the constant has no wildcard, or only a % at its end.
 func (a *analyzer) like(i int, col *schema.Column, pattern tree.Expr) {
 	if hasSubquery(pattern) {
 		return
@@ -270,8 +272,8 @@ func (a *analyzer) inArray(i int, c *tree.Call) {
 	a.into.tuples = append(a.into.tuples, t)
 }
 
-// orOfEqualities adds one sarg for an OR of equalities of one column. For example, it adds a IN (1, 2, 3, 4) for a = 1
-// OR a = 2 OR a IN (3, 4).
+// orOfEqualities adds one sarg for an OR of equalities of one column. For example, it adds the sarg x IN (1, 2, 3, 4)
+// for the condition x = 1 OR x = 2 OR x IN (3, 4).
 func (a *analyzer) orOfEqualities(i int, c *tree.Call) {
 	var one predicate
 	inner := analyzer{byID: a.byID, into: &one}

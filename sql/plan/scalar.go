@@ -11,8 +11,8 @@ import (
 // slots maps each column, by its Col.ID, to the column's index in a flat row. Several columns can share an index.
 type slots map[int]int
 
-// scalar compiles e to an expression over rows whose columns have the slots in the map at. A column that is not in
-// the map comes from an enclosing row, through a register.
+// scalar compiles e to an expression over rows. The parameter at has the slots of the columns of these rows. A column
+// that is not in at belongs to an enclosing row, and the expression reads it from a register.
 func (p *planner) scalar(e tree.Expr, at slots) (Expr, error) {
 	var failed error
 	compile := func(e tree.Expr) Expr {
@@ -160,8 +160,8 @@ func (p *planner) scalarSubquery(e *tree.Subquery, at slots) (*Subquery, error) 
 	return q, nil
 }
 
-// binds returns a Bind for each of the given registers that holds a column of the current row, whose slots are in at.
-// Operators of enclosing rows set all other registers.
+// binds returns a Bind for each of the given registers that holds a column of the current row. The parameter at has the
+// slots of the current row's columns. Operators of enclosing rows set all other registers.
 func (p *planner) binds(registers map[int]bool, at slots) []Bind {
 	var list []Bind
 	for col, r := range p.registers {

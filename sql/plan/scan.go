@@ -143,7 +143,8 @@ func (p *planner) buildScan(s *scanRel, req request) (built, error) {
 	return p.scanNode(s, a, residual, req)
 }
 
-// scanNode returns the Scan of an access. The Scan has the columns that the request needs or that residual tests.
+// scanNode returns the Scan of an access. The Scan has the columns that the request needs, and those that the
+// conditions in residual use.
 func (p *planner) scanNode(s *scanRel, a *access, residual []tree.Expr, req request) (built, error) {
 	all := setOf(s.out)
 	wanted := request{need: colSet{}, prefer: req.prefer}
@@ -381,8 +382,8 @@ func (p *planner) merges() bool {
 	return !p.options.Batch
 }
 
-// arrangeMost makes an access return its rows sorted by the order want, or by as many of its first keys as possible.
-// It returns the number of these keys.
+// arrangeMost makes an access return its rows in the order that want describes, or sorted by as many of the first keys
+// of want as possible. It returns the number of these keys.
 func (p *planner) arrangeMost(s *scanRel, a *access, want []slotOrder) int {
 	_, fixed := s.orderOf(a)
 	for n := len(want); n > 0; n-- {
@@ -393,8 +394,9 @@ func (p *planner) arrangeMost(s *scanRel, a *access, want []slotOrder) int {
 	return 0
 }
 
-// arrange makes an access return its rows sorted by the order want, and reports whether that is possible. For that, it
-// can make the access read in reverse, or merge the streams that come from lists of values for leading key parts.
+// arrange makes an access return its rows in the order that want describes, and reports whether that is possible. For
+// that, it can make the access read in reverse, or merge the streams that come from lists of values for leading key
+// parts.
 func (p *planner) arrange(s *scanRel, a *access, want []slotOrder) bool {
 	for a.merge = 0; a.merge == 0 || p.merges() && a.merge <= a.listed(); a.merge++ {
 		for _, a.reverse = range []bool{false, true} {
@@ -412,9 +414,9 @@ func (p *planner) arrange(s *scanRel, a *access, want []slotOrder) bool {
 	return false
 }
 
-// mergeKey returns the key parts by which streams must be merged if the order want includes columns of the first
-// a.merge parts of the key. These are the parts whose columns are in want, in the sequence of want. Parts after the
-// first a.merge parts are included only as long as want has them in the sequence of the key, because each stream is
+// mergeKey returns the key parts by which streams must be merged if the keys of want include columns of the first
+// a.merge parts of the key. The result has the key parts whose columns are in want, in the sequence of want. It has
+// parts after the first a.merge parts only as long as want has them in the sequence of the key, because each stream is
 // sorted by them in that sequence. mergeKey returns nil if want includes none of the columns of the first a.merge
 // parts.
 func (s *scanRel) mergeKey(a *access, want []slotOrder) []MergePart {

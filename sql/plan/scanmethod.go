@@ -41,8 +41,8 @@ func (m ScanMethod) String() string {
 	return "Automatic"
 }
 
-// scanMethod returns the method that the hint SCAN_METHOD of a scan sets, or else that of the statement. It ignores
-// an unknown value.
+// scanMethod returns the method that the hint SCAN_METHOD of a scan sets, or, if the scan has no such hint, the method
+// that the statement's hint sets. An unknown value of the hint means AutomaticScan, as does a missing hint.
 func (p *planner) scanMethod(s *scanRel) ScanMethod {
 	e, ok := s.hints["SCAN_METHOD"]
 	if !ok {

@@ -5,8 +5,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// filter returns a relation with those rows of the relation in for which all of conds are TRUE. EXISTS and IN
-// subqueries among conds become semi and anti joins. All other conditions move down as far as they can.
+// filter drops the rows of a relation (in) for which not all of conds are TRUE, and returns the new relation. EXISTS
+// and IN subqueries among conds become semi and anti joins. All other conditions move down as far as they can.
 func (p *planner) filter(in relation, conds []tree.Expr) (relation, error) {
 	var plain []tree.Expr
 	for _, c := range conds {
@@ -29,8 +29,8 @@ func (p *planner) filter(in relation, conds []tree.Expr) (relation, error) {
 	return push(in, plain), nil
 }
 
-// semiJoin turns a condition on the rows of the relation in into a semi or anti join. The condition can be EXISTS,
-// IN, or the negation of one of these. ok is false if it cannot be turned into a join.
+// semiJoin turns a condition on the rows of a relation (in) into a semi or anti join. The condition can be EXISTS, IN,
+// or the negation of one of these. ok is false if it cannot be turned into a join.
 func (p *planner) semiJoin(in relation, cond tree.Expr) (joined relation, ok bool, err error) {
 	kind := SemiJoin
 	if not, is := isCall(cond, "$not"); is {

@@ -90,7 +90,8 @@ type Rows struct {
 	size   int64 // size of the rows in bytes, not counting the checksums of blocks
 }
 
-// freed replaces the number of a block that was freed after the last read.
+// freed stands in Rows.blocks in place of the number of a block that a Reader has freed after it read the block for the
+// last time.
 const freed = -1
 
 // Len returns the number of rows.

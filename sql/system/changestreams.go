@@ -14,8 +14,8 @@ func changeStreams(b *builder) {
 	}
 }
 
-// changeStreamTables adds the tables that change streams name. It does not add a table that a stream watches only
-// because it watches the whole database.
+// changeStreamTables adds a row for each table that a change stream names. It adds no row for a table that a stream
+// watches only because the stream watches the whole database.
 func changeStreamTables(b *builder) {
 	for _, s := range b.catalog.Streams {
 		for _, w := range s.Tables {
@@ -25,8 +25,8 @@ func changeStreamTables(b *builder) {
 	}
 }
 
-// changeStreamColumns adds the columns that change streams name. It does not add columns that a stream watches only
-// because it watches the whole table.
+// changeStreamColumns adds a row for each column that a change stream names. It adds no row for a column that a stream
+// watches only because the stream watches the whole table.
 func changeStreamColumns(b *builder) {
 	for _, s := range b.catalog.Streams {
 		for _, w := range s.Tables {
@@ -52,7 +52,7 @@ func changeStreamOptions(b *builder) {
 	}
 }
 
-// routines adds the functions that read change streams, and the user-defined functions.
+// routines adds a row for each function that reads a change stream, and for each user-defined function.
 func routines(b *builder) {
 	for _, s := range b.catalog.Streams {
 		name := readFunction(s)

@@ -104,8 +104,8 @@ func (b *builder) stateOfForeignKey(fk *schema.ForeignKey) string {
 	return committed
 }
 
-// ofTables returns the constraints that the query may select. It is for a system table in which TABLE_NAME is the
-// table that has the constraint.
+// ofTables returns all constraints that the query selects, and sometimes others, whose rows the query's own condition
+// drops. It is for a system table in which TABLE_NAME is the table that has the constraint.
 func (b *builder) ofTables() []constraint {
 	if _, some := b.want["TABLE_NAME"]; some {
 		return b.constraints(b.tables())
@@ -113,7 +113,8 @@ func (b *builder) ofTables() []constraint {
 	return b.ofNames()
 }
 
-// ofNames returns the constraints that the query may select by CONSTRAINT_SCHEMA and CONSTRAINT_NAME.
+// ofNames returns all constraints that the query selects by CONSTRAINT_SCHEMA and CONSTRAINT_NAME, and sometimes
+// others.
 func (b *builder) ofNames() []constraint {
 	if names, some := b.want["CONSTRAINT_NAME"]; some {
 		return b.constraints(b.withConstraints(names))
@@ -121,8 +122,8 @@ func (b *builder) ofNames() []constraint {
 	return b.constraints(b.all("CONSTRAINT_SCHEMA"))
 }
 
-// ofUsed returns the constraints that the query may select. It is for a system table in which TABLE_NAME is the table
-// that the constraint uses. For a foreign key, that is the referenced table.
+// ofUsed returns all constraints that the query selects, and sometimes others. It is for a system table in which
+// TABLE_NAME is the table that the constraint uses. For a foreign key, that is the referenced table.
 func (b *builder) ofUsed() []constraint {
 	if _, some := b.want["TABLE_NAME"]; !some {
 		return b.ofNames()

@@ -18,13 +18,13 @@ func roleGrantees(b *builder) {
 	}
 }
 
-// grantable and grantor are the values of IS_GRANTABLE and GRANTOR in all rows of the tables ROLE_*_GRANTS that have
-// these columns.
+// grantable and grantor are the values of the columns IS_GRANTABLE and GRANTOR, in every row of those tables
+// ROLE_*_GRANTS that have these columns.
 const grantable = "NO"
 
 var grantor any
 
-// tablePrivileges adds the privileges on whole tables and views.
+// tablePrivileges adds to b a row for each privilege on a whole table or view.
 func tablePrivileges(b *builder) {
 	b.eachTableGrant(func(g *schema.Grant, in, name string, _ []grantColumn) {
 		for p, columns := range g.Privileges {
@@ -45,8 +45,8 @@ func roleTableGrants(b *builder) {
 	})
 }
 
-// columnPrivileges adds the privileges on columns. For a privilege on a whole table or view, it adds a row for each
-// column.
+// columnPrivileges adds to b a row for each privilege on a column. A privilege on a whole table or view counts as a
+// privilege on each of its columns.
 func columnPrivileges(b *builder) {
 	b.eachColumnPrivilege(func(g *schema.Grant, in, name, column string, p schema.Privilege) {
 		b.add("", in, name, column, string(p), g.Role)
@@ -96,7 +96,7 @@ func (b *builder) eachColumnPrivilege(f func(g *schema.Grant, in, name, column s
 	})
 }
 
-// eachStreamGrant calls f for each grant of a privilege on a change stream.
+// eachStreamGrant calls f for each grant g that gives a role the privilege p on a change stream s.
 func (b *builder) eachStreamGrant(p schema.Privilege, f func(g *schema.Grant, s *schema.ChangeStream)) {
 	for g := range b.catalog.Grants() {
 		if s := b.catalog.ChangeStreamByID(schema.ChangeStreamID(g.On)); s != nil && g.Holds(p, 0) {

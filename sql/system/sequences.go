@@ -6,8 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// sequences adds the sequences that users have made. It leaves out the sequences of identity columns, because the
-// table COLUMNS lists them.
+// sequences adds to b a row for each sequence that users have made. It leaves out the sequences of identity columns,
+// because the table COLUMNS lists them.
 func sequences(b *builder) {
 	for s := range b.catalog.Sequences() {
 		b.add("", s.Schema, s.Name, "INT64")
@@ -23,7 +23,8 @@ func sequenceOptions(b *builder) {
 }
 
 // identityCells returns the values of IDENTITY_GENERATION, IDENTITY_KIND, IDENTITY_START_WITH_COUNTER,
-// IDENTITY_SKIP_RANGE_MIN and IDENTITY_SKIP_RANGE_MAX for a column. g is nil if the column is no identity column.
+// IDENTITY_SKIP_RANGE_MIN and IDENTITY_SKIP_RANGE_MAX for a column. g is the generator of an identity column. For any
+// other column g is nil, and all values are NULL.
 func identityCells(g *schema.Generator) (cells [5]any) {
 	if g == nil {
 		return cells

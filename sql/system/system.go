@@ -133,8 +133,8 @@ func (b *builder) add(cells ...any) {
 	b.rows = append(b.rows, row)
 }
 
-// wants reports whether the query may select a row: for each column in b.want, the row's value is one of those that
-// b.want has for the column.
+// wants reports whether the query may select a row with these cells. It may if the row has, in each column that
+// b.want restricts, one of the values that b.want permits there.
 func (b *builder) wants(cells []any) bool {
 	for i, c := range cells {
 		values, some := b.want[b.table.Columns[i].Name]
@@ -162,9 +162,10 @@ func (b *builder) sort() {
 	})
 }
 
-// tables returns the tables of users and the built-in tables that a row of the system table can describe. The system
-// table must have the columns TABLE_SCHEMA and TABLE_NAME, and may have INDEX_NAME. If the query restricts the names,
-// tables looks up these names, so that the time of a query for one table does not grow with the number of tables.
+// tables returns all tables, of users and built-in, about which the query that reads b.table may select rows. b.table
+// must have the columns TABLE_SCHEMA and TABLE_NAME, and may have INDEX_NAME. If the query asks only for certain
+// names (b.want), tables looks up these names, so that the time of a query for one table does not grow with the
+// number of tables.
 func (b *builder) tables() []*schema.Table {
 	if names, some := b.want["TABLE_NAME"]; some {
 		return b.named("TABLE_SCHEMA", names)
@@ -175,8 +176,8 @@ func (b *builder) tables() []*schema.Table {
 	return b.all("TABLE_SCHEMA")
 }
 
-// all returns all tables whose schemas the query may select. schemaColumn is the name of the system table's column that
-// holds the schema.
+// all returns all tables in the schemas that the query asks for (b.want), or the tables of all schemas if the query
+// does not restrict them. schemaColumn is the name of the column of b.table that holds the schema.
 func (b *builder) all(schemaColumn string) []*schema.Table {
 	list := slices.AppendSeq(slices.Collect(b.catalog.Tables()), slices.Values(b.builtIn))
 	if _, some := b.want[schemaColumn]; !some {
@@ -185,8 +186,8 @@ func (b *builder) all(schemaColumn string) []*schema.Table {
 	return slices.DeleteFunc(list, func(t *schema.Table) bool { return !b.wantsValue(schemaColumn, t.Schema) })
 }
 
-// named returns the tables that have one of the names, and whose schemas the query may select. schemaColumn is the name
-// of the system table's column that holds the schema.
+// named returns the tables that have one of the names and are in a schema that the query asks for (see all).
+// schemaColumn is the name of the column of b.table that holds the schema.
 func (b *builder) named(schemaColumn string, names map[string]bool) []*schema.Table {
 	var list []*schema.Table
 	for _, s := range b.schemas(schemaColumn) {
@@ -204,8 +205,8 @@ func (b *builder) named(schemaColumn string, names map[string]bool) []*schema.Ta
 	return list
 }
 
-// withIndexes returns the tables that have an index with one of the names, and whose schemas the query may select.
-// schemaColumn is the name of the system table's column that holds the schema.
+// withIndexes returns the tables of users that have an index with one of the names in a schema that the query asks
+// for (see all). schemaColumn is the name of the column of b.table that holds the schema.
 func (b *builder) withIndexes(schemaColumn string, names map[string]bool) []*schema.Table {
 	var list []*schema.Table
 	for _, s := range b.schemas(schemaColumn) {
@@ -218,7 +219,8 @@ func (b *builder) withIndexes(schemaColumn string, names map[string]bool) []*sch
 	return list
 }
 
-// schemas returns the schemas of users that the query may select in a column.
+// schemas returns those schemas of users that the query asks for in a column of b.table, or all of them if the query
+// does not restrict that column.
 func (b *builder) schemas(column string) []string {
 	list := append([]string{""}, b.catalog.Schemas...)
 	return slices.DeleteFunc(list, func(s string) bool { return !b.wantsValue(column, s) })

@@ -36,7 +36,7 @@ func (wordCompiler) NextValue(string, *schema.Generator) func([]value.Value) (va
 	return nil
 }
 
-// TestGolden runs the scripts in testdata. Directives:
+// TestGolden checks the rows of the system tables: the scripts in testdata say which rows they must have. Directives:
 //
 //   - apply runs DDL.
 //   - users prints those rows of the named tables that are about objects of users.
@@ -74,7 +74,8 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-// underWayText prints the rows of the named tables that appear while the schema change of a statement is at a stage.
+// underWayText returns the rows that system tables have only while a schema change is at the given stage. input holds
+// the DDL statement of that change and, after a blank line, the names of the tables.
 func underWayText(t *testing.T, c *schema.Catalog, stage, input string) string {
 	statement, names, _ := strings.Cut(input, "\n\n")
 	next, change, err := c.Apply(statement, wordCompiler{})
@@ -218,8 +219,8 @@ func TestAllRows(t *testing.T) {
 	}
 }
 
-// TestWanted asks every table for the rows with certain values in one or two of its columns. The table must return
-// exactly these rows.
+// TestWanted checks that every table returns exactly the rows that a query asks for. The test asks for rows with
+// certain values in one or two of the table's columns.
 func TestWanted(t *testing.T) {
 	c := schema.NewCatalog()
 	for _, stmt := range []string{

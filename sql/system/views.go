@@ -12,8 +12,8 @@ func views(b *builder) {
 	}
 }
 
-// views returns the views that a row of the system table can describe. If the query restricts TABLE_SCHEMA or
-// TABLE_NAME, it returns only views with these names.
+// views returns all views about which the query that reads b.table may select rows. If the query asks only for
+// certain values of TABLE_SCHEMA or TABLE_NAME (b.want), views returns only views with these names.
 func (b *builder) views() []*schema.View {
 	names, some := b.want["TABLE_NAME"]
 	if !some {
@@ -30,8 +30,9 @@ func (b *builder) views() []*schema.View {
 	return list
 }
 
-// synonyms returns the tables that have a synonym which a row of the system table can describe. If the query restricts
-// TABLE_SCHEMA or TABLE_NAME, it returns only tables whose synonyms have these names.
+// synonyms returns all tables with a synonym for which the query may select a row: the row has the synonym in the
+// column TABLE_NAME. If the query asks only for certain values of TABLE_SCHEMA or TABLE_NAME (b.want), synonyms
+// returns only tables whose synonyms have these names.
 func (b *builder) synonyms() []*schema.Table {
 	names, some := b.want["TABLE_NAME"]
 	if !some {

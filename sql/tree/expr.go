@@ -131,8 +131,9 @@ type Function struct {
 	// Safe means SAFE.f(): an error becomes NULL.
 	Safe bool
 	// Fields is set for functions on PROTO. It holds paths of fields; each path begins at the message. ProtoField and
-	// HasProtoField have one path, which leads to the field that they read. The other functions have one path for each
-	// value among their arguments, which leads to the field that gets this value.
+	// HasProtoField have one path, which leads to the field that they read. The functions that set fields (MakeProto,
+	// ReplaceFields, SetFields) have one path for each value among their arguments; it leads to the field that they
+	// set to this value.
 	Fields [][]protoreflect.FieldDescriptor
 }
 

@@ -36,8 +36,8 @@ type needs struct {
 	visitor
 	catalog *schema.Catalog
 	list    []schema.Need
-	// targets holds the columns of the table that the statement writes, by the Col.ID by which expressions refer to
-	// the column.
+	// targets holds the columns of the table that the statement writes. The key of a column in this map is the Col.ID
+	// by which expressions refer to it.
 	targets map[int]targetColumn
 }
 
@@ -96,8 +96,9 @@ func (n *needs) tableScan(s *TableScan) {
 	n.add(need)
 }
 
-// expr adds the needs of reading columns of the table that the statement writes, and the needs of functions of
-// sequences.
+// expr adds the privileges that an expression needs: SELECT on the column to which it refers if that is a column of
+// the table that the statement writes, and the privileges of a function that uses a sequence or an identity column
+// (see call).
 func (n *needs) expr(e Expr) {
 	switch e := e.(type) {
 	case *Ref:
@@ -132,8 +133,8 @@ func (n *needs) call(e *Call) {
 	n.add(schema.Need{Kind: "function", Name: e.Func.Name, Member: schema.InfoReaderRole})
 }
 
-// sequencePrivileges holds the privileges that functions of sequences and identity columns need on the sequence or
-// column, by the function's name. Source: https://cloud.google.com/spanner/docs/fgac-sequences.
+// sequencePrivileges holds, for each function that uses a sequence or an identity column, the privilege that it needs
+// on the sequence or column. Source: https://cloud.google.com/spanner/docs/fgac-sequences.
 var sequencePrivileges = map[string]schema.Privilege{
 	"get_next_sequence_value":         schema.PrivilegeUpdate,
 	"get_internal_sequence_state":     schema.PrivilegeSelect,

@@ -71,8 +71,8 @@ func namesOf[N any](nodes []N) (names []string) {
 	return names
 }
 
-// A filler sets all fields of a node. Scans and expressions in these fields become leaves with distinct marks. Slices
-// get two elements.
+// A filler sets all fields of a node. It sets each field of type Scan or Expr to a leaf, which is a node without
+// inputs. The leaf has a name of its own, its mark, by which the tests recognize it. Slices get two elements.
 type filler struct {
 	scan  func(mark string) Scan
 	expr  func(mark string) Expr
@@ -89,7 +89,8 @@ func newFiller() *filler {
 func markedScan(mark string) Scan { return &WithRef{Name: mark} }
 func markedExpr(mark string) Expr { return &Param{T: structType, Name: mark} }
 
-// structType is the type of all marked expressions. It is a STRUCT, so that GetField can read from any of them.
+// structType is the type of the expressions that markedExpr returns. It is a STRUCT, so that GetField can read from
+// any of them.
 var structType = value.StructOf(value.Field{Name: "a", Type: value.Int64Type}, value.Field{Name: "b", Type: value.Int64Type})
 
 // fill returns a new node of the type of n with all fields set.
@@ -252,8 +253,8 @@ func checkSeen(t *testing.T, node any, f *filler, visited []string) {
 	}
 }
 
-// TestVisitorStays checks that a visitor does not visit the inputs of a scan for which the function scan returns
-// false, and that it ignores nil inputs.
+// TestVisitorStays checks that a visitor does not visit the inputs of a scan if visitor.scan returns false for that
+// scan, and that it ignores nil inputs.
 func TestVisitorStays(t *testing.T) {
 	var visited []string
 	v := visitor{

@@ -64,8 +64,8 @@ type (
 		GroupBy []Computed
 		Aggs    []AggCall
 		Hints   Hints
-		// GroupingSets holds a list of indexes in GroupBy for each grouping set; it is nil for plain GROUP BY.
-		// Grouping holds the GROUPING() calls.
+		// GroupingSets holds, for each grouping set, the positions of its expressions in GroupBy; it is nil for plain
+		// GROUP BY. Grouping holds the GROUPING() calls.
 		GroupingSets [][]int
 		Grouping     []GroupingCall
 	}
@@ -206,8 +206,8 @@ type AggCall struct {
 	Func     *Function
 	Args     []Expr
 	Distinct bool
-	// IgnoreNulls is IGNORE NULLS, and RespectNulls is RESPECT NULLS. If neither is set, the function's
-	// Aggregate.IgnoresNulls decides.
+	// IgnoreNulls is IGNORE NULLS, and RespectNulls is RESPECT NULLS. If neither is set, the field
+	// fn.Aggregate.IgnoresNulls of the function (package sql/fn) decides.
 	IgnoreNulls, RespectNulls bool
 	OrderBy                   []SortKey // ORDER BY within the call
 	Limit                     Expr
@@ -218,8 +218,8 @@ type AggCall struct {
 	// Where, if not nil, is a condition: the function reads only the rows for which it is TRUE.
 	Where Expr
 	// Failure, if not nil, is a column for an error of the function. If an error occurs, it is put into this column,
-	// where $with_side_effects reads it, and the function's value is NULL. If Failure is nil, an error ends the
-	// statement.
+	// and the function's value is NULL. The GoogleSQL function $with_side_effects later reads the column and raises
+	// the error. If Failure is nil, an error ends the statement.
 	Failure *Col
 }
 

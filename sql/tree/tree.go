@@ -41,7 +41,7 @@ type Query struct {
 // Hints are the hints at one place of a statement. Names are in upper case and without the prefix "spanner.".
 type Hints map[string]Expr
 
-// BaseTable is the value of FORCE_INDEX that asks for the table itself.
+// BaseTable is the value of the hint FORCE_INDEX by which a statement asks to read the table itself and no index.
 const BaseTable = "_BASE_TABLE"
 
 // Insert is INSERT in all forms. The rows come from Rows or from Query.
@@ -73,8 +73,9 @@ type Conflict struct {
 	// primary key and all unique indexes.
 	Key   bool
 	Index *schema.Index
-	// If Update is set, the action is DO UPDATE SET Set WHERE Where; otherwise it is DO NOTHING. Old is the existing
-	// row. New (EXCLUDED) is the row that INSERT could not insert; New may be nil if no expression refers to it.
+	// If Update is set, the action is DO UPDATE SET Set WHERE Where; otherwise it is DO NOTHING. Set and Where refer
+	// to the Cols of two scans: the Cols of Old hold the existing row, and those of New (EXCLUDED) the row that
+	// INSERT could not insert. New may be nil if no expression refers to it.
 	Update   bool
 	Old, New *TableScan
 	Set      []Assignment

@@ -30,8 +30,8 @@ func Nondeterministic(e Expr) (name string, found bool) {
 	return name, found
 }
 
-// visitor walks through scans and expressions, including those of subqueries. It visits parents first. If scan
-// returns false, the visitor does not visit what is below that scan.
+// visitor walks through scans and expressions, including those of subqueries. It visits parents first. If the
+// function scan returns false for a scan, the visitor does not visit what is below that scan.
 type visitor struct {
 	scan func(Scan) (enter bool)
 	expr func(Expr)
@@ -140,7 +140,7 @@ func ComputedExprs(computed []Computed) []Expr {
 	return list
 }
 
-// SortExprs returns the expressions of an order.
+// SortExprs returns the expressions of the keys of an ORDER BY.
 func SortExprs(keys []SortKey) []Expr {
 	list := make([]Expr, len(keys))
 	for i, k := range keys {

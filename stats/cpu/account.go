@@ -55,14 +55,14 @@ type reading struct {
 // the second call.
 const TickEvery = 100 * time.Millisecond
 
-// quietTicks is the approximate number of ticks whose remainders Account.quiet holds. A long execution may report CPU
-// time late, after these remainders have counted that time. The remainder of the tick in which it reports is then
-// negative, and Tick adds quiet to it.
+// quietTicks is the approximate number of ticks whose remainders Account.quiet adds up. If a long execution reports
+// CPU time only after several ticks, the remainders of these ticks have wrongly included that time. In the tick in
+// which the execution reports it, the remainder is therefore negative, and Tick adds quiet to it.
 const quietTicks = 100
 
-// fewMessages is the number of messages below which a tick counts as one without executions, because its remainder does
-// not show what a message costs. Other work counts as messages, too: messageParts parts (see Load.parts) are one
-// message.
+// fewMessages is the number of messages below which Tick treats a tick as one without executions: the remainder of
+// such a tick does not show how much CPU time a message costs. Other work counts as messages, too: messageParts parts
+// (see Load.parts) are one message.
 const fewMessages = 10
 
 // maxShare is the highest charge for one message. If the remainder of a tick is larger than maxShare for each message,
@@ -82,7 +82,7 @@ type Load struct {
 // for each message, commitParts for each commit, one part for each bytesPerPart bytes, and one for each workPerPart of
 // its own CPU time. The ratios were measured on loopback with 4 to 16 clients:
 //
-//   - A message takes about 17 us, to read, to write, and to wait for. All API methods are alike in this.
+//   - A message takes about 17 us of CPU time for reading, writing and waiting, in all API methods.
 //   - Each 40 KiB of messages take 17 us too.
 //   - Each 160 us of an execution's own CPU time cause 17 us of garbage collection.
 //   - A commit takes four times as much as a message, because it writes the log.

@@ -101,8 +101,9 @@ func (m *Meter) pause(typical bool) {
 	runtime.UnlockOSThread()
 }
 
-// Lap reports the CPU time that a long segment has used so far to the account, so that the time counts in the right
-// tick. If less than lapEvery has passed since the last report, Lap only reads the time and reports nothing.
+// Lap reports the CPU time that a long segment has used so far to the account, so that the account counts the time in
+// the tick in which it was used. If less than lapEvery has passed since the last report, Lap only reads the time and
+// reports nothing.
 func (m *Meter) Lap() {
 	if m == nil || !m.running {
 		return

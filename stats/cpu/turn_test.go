@@ -80,8 +80,9 @@ func TestTurnsOfWaiting(t *testing.T) {
 	})
 }
 
-// TestTurnsCancelled checks that no turn is lost if an execution is cancelled while it waits for a turn. The error must
-// be ctx.Err(), whatever the cause of the cancellation: by this error a commit knows that its transaction stays open.
+// TestTurnsCancelled checks that no turn is lost if an execution is cancelled while it waits for a turn. Acquire must
+// return ctx.Err(), and not the cause of the cancellation: a commit that gets ctx.Err() knows that its transaction
+// stays open.
 func TestTurnsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(1)

@@ -7,10 +7,10 @@ import (
 )
 
 // Typical holds the typical CPU time of brief executions of one kind: of one prepared statement, of reads of one set of
-// columns, or of one API method. It holds moving averages of measured CPU times, one for each class of numbers of rows.
-// Because each charge is an average, the sum of all charges is right. Because each class has its own average, an
-// execution that reads one row is not charged as much as one that reads fifty. Executions that are not brief are always
-// measured, and are in no average.
+// columns, or of one API method. It holds moving averages of measured CPU times, one for each class of executions
+// (see work). Because each charge is an average, the sum of all charges is right. Because each class has its own
+// average, an execution that reads one row is not charged as much as one that reads fifty. Executions that are not
+// brief are always measured, and are in no average.
 //
 // No execution is charged more than the time it took. If an execution took less than the average, the next ones that
 // take more are charged the difference too. Without that the sum would be too low: executions of two and of three rows
@@ -29,8 +29,8 @@ type work struct {
 const (
 	// typicalWeight is the number of measurements that the moving average covers.
 	typicalWeight = 32
-	// workClasses is the number of classes, one for each number of bits. The last class also has all larger numbers of
-	// rows.
+	// workClasses is the number of classes. Executions whose numbers of rows have equally many bits form one class.
+	// The last class also has all larger numbers of rows.
 	workClasses = 16
 )
 

@@ -26,8 +26,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestMerge compares a distribution that was merged from parts with one that counted all durations, and both with the
-// definition.
+// TestMerge checks that a distribution that was merged from parts equals one that counted all durations, and that its
+// mean and deviation are those of the durations.
 func TestMerge(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var whole, merged Distribution

@@ -43,7 +43,8 @@ type Timeline struct {
 	Total   time.Duration `json:"total,omitzero"` // 0 while the attempt runs
 	Outcome string        `json:"outcome"`        // empty while the attempt runs
 	Events  []Event       `json:"events"`
-	// Dropped is the number of later events, which are not in Events.
+	// Dropped is the number of events that are not in Events, because they came after the first maxTimelineEvents
+	// events.
 	Dropped int `json:"dropped,omitzero"`
 }
 

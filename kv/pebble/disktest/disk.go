@@ -25,7 +25,7 @@ type Disk struct {
 	fail       func(errorfs.Op) error
 }
 
-// New makes a disk of size bytes, for the files of dir.
+// New makes a disk for the files of the directory dir. The parameter size is the disk's size in bytes.
 func New(dir string, size uint64) *Disk { return newDisk(vfs.NewCrashableMem(), dir, size) }
 
 func newDisk(files *vfs.MemFS, dir string, size uint64) *Disk {

@@ -12,7 +12,7 @@ import (
 
 // These functions convert numbers to numbers, and text to numbers.
 
-// floatToInt64 rounds to the nearest integer, and halves away from zero. It fails for numbers beyond INT64.
+// floatToInt64 rounds to the nearest integer. It rounds halves away from zero, and fails for numbers beyond INT64.
 func floatToInt64(_ *fn.Context, a []value.Value) (value.Value, error) {
 	x := a[0].AsFloat64()
 	if !fn.IsFinite(x) {

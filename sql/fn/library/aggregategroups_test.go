@@ -11,8 +11,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestGroups adds random rows to the Groups of each aggregate, and compares the results with those of one State for
-// each group. In each batch some rows belong to no group. The columns are vectors, strided values, or a single value.
+// TestGroups checks that the Groups of each aggregate return the same results as one State for each group, if both get
+// the same random rows. In each batch some rows belong to no group. The columns have every form that a fn.Column can
+// have: a vector, values with a Stride, or one value for all rows.
 func TestGroups(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for name, signatures := range aggregateSignatures {
@@ -99,7 +100,8 @@ func randomBatch(r *rand.Rand, types []*value.Type, groups int) (numbers []int32
 	return numbers, columns, rows
 }
 
-// randomColumn returns a column of n values of a type, as a vector or as strided values.
+// randomColumn returns a column of n values of a type. The column holds a vector, or Values with a random Stride (see
+// fn.Column).
 func randomColumn(r *rand.Rand, t *value.Type, n int) fn.Column {
 	if r.IntN(2) == 0 {
 		var values []value.Value

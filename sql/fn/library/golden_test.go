@@ -233,8 +233,10 @@ func fitting(signatures []string, f *tree.Function) string {
 	return ""
 }
 
-// resultType reads the type after ::. If the line has none, the type is that of the signature's result; for the
-// result ANY or ARRAY it is the type of the last argument that fits.
+// resultType reads the type after ::. If the line has none, the result has the type that the signature names. If the
+// signature names ANY, that is the type of the last argument. If it names ARRAY, that is the type of the last argument,
+// or, if the last argument is no ARRAY, of the first argument that is one, or else an ARRAY of the first argument's
+// type.
 func (r *reader) resultType(f *tree.Function, signature string) (*value.Type, error) {
 	if r.accept("::") {
 		return r.typeName()

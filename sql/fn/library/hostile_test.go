@@ -150,8 +150,9 @@ func randomCall(r *rand.Rand, signature string) (args []*value.Type, result *val
 	return args, result
 }
 
-// TestHostileArguments calls every signature with the values of edges. No call may panic, every error must be one for
-// the user, and leakproof functions must not fail.
+// TestHostileArguments calls every signature with the values of edges. It checks that no call panics, that every error
+// has one of the codes for errors in the user's data (OUT_OF_RANGE and INVALID_ARGUMENT), and that leakproof functions
+// do not fail.
 func TestHostileArguments(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, name := range Names() {
@@ -211,8 +212,8 @@ func printed(args []value.Value) (list []string) {
 	return list
 }
 
-// TestHostileCasts calls the casts between all types, with FORMAT and without, with the values of edges. No cast may
-// panic, every error must be one for the user, and leakproof casts must not fail.
+// TestHostileCasts calls the casts between all types, with FORMAT and without, with the values of edges. It checks that
+// no cast panics, that no error has the code INTERNAL, and that leakproof casts without FORMAT do not fail.
 func TestHostileCasts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, from := range scalarTypes {
@@ -244,8 +245,8 @@ func TestHostileCasts(t *testing.T) {
 	}
 }
 
-// TestHostileRows adds rows with the values of edges to each aggregate. No aggregate may panic, and every error must
-// be one for the user.
+// TestHostileRows adds rows with the values of edges to each aggregate. It checks that no aggregate panics, and that
+// every error has the code OUT_OF_RANGE. STRING_AGG may also return INVALID_ARGUMENT, as it does for a NULL separator.
 func TestHostileRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for name, signatures := range aggregateSignatures {

@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestKernels compares the results of each kernel with those of the Scalar of its function. The columns have every
-// form that a Column can have, and the kernel computes only some of the rows.
+// TestKernels checks that each kernel (see operators.Kernel) returns the same results as the Scalar of its function.
+// The columns have every form that a Column can have, and the kernel computes only some of the rows.
 func TestKernels(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for name, kinds := range operators.Kernels {

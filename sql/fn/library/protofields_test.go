@@ -20,8 +20,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// everyKind returns a message type that has fields of every kind. For each kind there is a single field, a repeated
-// one, a packed repeated one, and one in a oneof; the message type itself is one of the kinds.
+// everyKind returns a message type that has fields of every protobuf kind except groups. For each kind there is a
+// single field, a repeated one, a packed repeated one (if values of the kind can be packed), and one in a oneof. The
+// fields whose kind is a message have this message type itself, so its messages can be nested.
 func everyKind(t *testing.T, syntax string) protoreflect.MessageDescriptor {
 	m := &descriptorpb.DescriptorProto{Name: proto.String("M"), OneofDecl: []*descriptorpb.OneofDescriptorProto{{Name: proto.String("o")}}}
 	number := int32(0)
@@ -146,7 +147,7 @@ func typeOfField(f protoreflect.FieldDescriptor) *value.Type {
 	return t
 }
 
-// callOnFields calls the function on fields called name, and returns its result.
+// callOnFields calls the function with the given name on the given fields, and returns the function's result.
 func callOnFields(t *testing.T, name string, fields []protoreflect.FieldDescriptor, result *value.Type, types []*value.Type, args ...value.Value) value.Value {
 	t.Helper()
 	f := &tree.Function{Name: name, Args: types, Type: result, Fields: [][]protoreflect.FieldDescriptor{}}
@@ -164,9 +165,9 @@ func callOnFields(t *testing.T, name string, fields []protoreflect.FieldDescript
 	return v
 }
 
-// TestRandomMessages reads random messages field by field and checks the values. It also checks that NEW and
-// REPLACE_FIELDS make an equal message from these values, and that a message is equal after it is converted to text
-// and back.
+// TestRandomMessages checks that the functions on fields read the right values from random messages. It also checks
+// that NEW and REPLACE_FIELDS make an equal message from these values, and that a message is equal after it is
+// converted to text and back.
 func TestRandomMessages(t *testing.T) {
 	for _, syntax := range []string{"proto2", "proto3"} {
 		d := everyKind(t, syntax)
@@ -284,9 +285,9 @@ func sameValue(a, b value.Value, t *value.Type) bool {
 	return bytes.Equal(value.AppendRow(nil, a, t), value.AppendRow(nil, b, t))
 }
 
-// TestWireForms reads fields from messages with an unusual encoding, and compares them with what package dynamicpb
-// reads. In these messages, fields occur more than once and in any order, mixed with unknown fields, and several
-// encoded messages follow each other.
+// TestWireForms checks that the functions on fields read the same values as package dynamicpb from messages with an
+// unusual encoding. In these messages, fields occur more than once and in any order, mixed with unknown fields, and
+// several encoded messages follow each other.
 func TestWireForms(t *testing.T) {
 	for _, syntax := range []string{"proto2", "proto3"} {
 		d := everyKind(t, syntax)

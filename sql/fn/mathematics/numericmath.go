@@ -18,7 +18,8 @@ func toBig(d value.Decimal) *big.Float {
 	return newFloat().Quo(newFloat().SetInt(d.Big()), newFloat().SetInt(fn.Billion))
 }
 
-// fromBig rounds x to billionths, and halves away from zero. It returns false if the result is out of range.
+// fromBig rounds x to the nearest billionth. It rounds halves away from zero, and returns false if the result is out of
+// range.
 func fromBig(x *big.Float) (value.Decimal, bool) {
 	if x.IsInf() || x.MantExp(nil) > 100 { // 2^100 > 10^29
 		return value.Decimal{}, false

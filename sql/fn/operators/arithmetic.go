@@ -76,7 +76,7 @@ var Arithmetic = []fn.Record{
 	}},
 }
 
-// orNull makes a body that returns NULL if f fails with a suppressible error.
+// orNull makes a body that returns NULL if f fails with an error that SAFE turns into NULL (see fn.Suppressible).
 func orNull(f fn.Eval) fn.Body {
 	return fn.Strict(func(ctx *fn.Context, a []value.Value) (value.Value, error) {
 		v, err := f(ctx, a)

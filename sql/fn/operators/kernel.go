@@ -66,8 +66,8 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// Begin starts the output of values of type t. It sets those rows of places to NULL in which an argument is NULL, and
-// returns the other rows, which the caller must compute.
+// Begin starts the output of values of type t. Among the rows whose numbers are in places, it sets those to NULL in
+// which an argument is NULL. It returns the numbers of the others, which the caller must compute.
 func (o *Output) Begin(t *value.Type, args []fn.Column, span int, places []int32) []int32 {
 	o.Vector = value.Vector{Type: t}
 	for i := range args {
@@ -85,7 +85,8 @@ func (o *Output) Begin(t *value.Type, args []fn.Column, span int, places []int32
 	return o.places
 }
 
-// markNulls sets the output to NULL in those rows of places in which the argument is NULL.
+// markNulls looks at the rows whose numbers are in places, and sets the output to NULL in those in which the argument c
+// is NULL.
 func (o *Output) markNulls(c *fn.Column, span int, places []int32) {
 	if c.Vector != nil {
 		if c.Vector.Nulls != nil {

@@ -149,8 +149,8 @@ func (p *pattern) original(s string) value.Value {
 	return value.OfBytes(b)
 }
 
-// extracted returns the range of a match that extraction functions return: that of the pattern's only group, or of
-// the whole match. start is -1 if the group matched nothing.
+// extracted returns the part of a match that extraction functions return, as byte offsets in the subject. That is the
+// pattern's group if it has exactly one, otherwise the whole match. start is -1 if the group matched nothing.
 func (p *pattern) extracted(match []int) (start, end int) {
 	if p.re.NumSubexp() == 1 {
 		return match[2], match[3]

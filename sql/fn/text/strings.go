@@ -99,7 +99,7 @@ func asciiUpper(s string) string { return mapBytes(s, 'a', 'z') }
 
 func asciiLower(s string) string { return mapBytes(s, 'A', 'Z') }
 
-// mapBytes changes the case of the ASCII letters from low to high, and no other bytes.
+// mapBytes changes the case of the ASCII letters in the range from low to high. It leaves all other bytes as they are.
 func mapBytes(s string, low, high byte) string {
 	b := []byte(s)
 	for i, c := range b {

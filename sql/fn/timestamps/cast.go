@@ -137,7 +137,8 @@ func (c civil) castElement(e castElement) string {
 	return string(c.format(nil, strftime[e.name]))
 }
 
-// cased returns text in the letter case of the element as written: AB, Ab or ab.
+// cased returns text in the letter case of written, which is the format element as the format has it: all upper case
+// (AB), only the first letter in upper case (Ab), or all lower case (ab).
 func cased(text, written string) string {
 	switch {
 	case written == strings.ToUpper(written):

@@ -85,8 +85,8 @@ func justifyInterval(ctx *fn.Context, a []value.Value) (value.Value, error) {
 	return ofInterval(wholeDays/monthDays, wholeDays%monthDays, total%secondsPerDay, fraction)
 }
 
-// justify moves whole units of size unit from the number small to the number great. If these then have different
-// signs, justify moves one more unit, so that the signs agree.
+// justify divides small by unit, adds the quotient to great, and keeps the remainder as small. If great and small then
+// have different signs, justify moves one more unit between them, so that the signs agree.
 func justify(great, small, unit int64) (justifiedGreat, justifiedSmall int64) {
 	great, small = great+small/unit, small%unit
 	switch {

@@ -76,7 +76,7 @@ func weekday(days int64) int64 {
 	return w
 }
 
-// startOf returns the weekday on which weeks of the part begin. ok is false if the part is not a week.
+// startOf returns the weekday on which weeks begin if p is a part such as WEEK(MONDAY). ok is false if p is not a week.
 func (p part) startOf() (weekday int64, ok bool) {
 	switch {
 	case p == isoWeek:
