@@ -189,8 +189,6 @@ func TestSchemaChangeInTransaction(t *testing.T) {
 				h := newHarness(t)
 				h.alter("CREATE TABLE T (K INT64, V INT64, W INT64, X INT64) PRIMARY KEY (K)", "CREATE INDEX ByX ON T(X)",
 					"CREATE TABLE U (K INT64, V INT64) PRIMARY KEY (K)", "CREATE TABLE Version (V INT64) PRIMARY KEY ()")
-				// This commit needs another session, because the session of the transaction can have only one
-				// transaction.
 				_, err := h.data.Commit(h.ctx, singleUse(h.session(true), insertOf("T", "K V W X", "1 1 1 1"), insertOf("T", "K V W X", "2 1 2 2"), insertOf("Version", "V", "1")))
 				h.ok(err)
 				r := historyRun{harness: h, ses: h.session(true)}

@@ -38,8 +38,8 @@ type Config struct {
 	// Descriptors is the number of files that the process may open for connections; 0 means as many as the listeners
 	// can use.
 	Descriptors int
-	// Origins lists the origins of web pages that may send requests, such as https://app.example:8443. Requests from other
-	// origins are refused.
+	// Origins lists the origins of web pages that may send requests, such as https://app.example:8443. Requests from
+	// other origins are refused.
 	Origins []string
 	// Hosts lists names of the machine, besides localhost, that clients may use for an HTTP listener on the loopback
 	// interface.
@@ -163,7 +163,7 @@ func newAccount(registry *database.Registry, cfg Config) *cpu.Account {
 }
 
 // keepAccount calls the account's method Tick regularly until ctx ends. Some CPU time belongs to no single request;
-// Tick divides it among the executions.
+// Tick divides it among the requests.
 func (s *Server) keepAccount(ctx context.Context) {
 	tick := time.NewTicker(cpu.TickEvery)
 	defer tick.Stop()

@@ -48,7 +48,7 @@ func (s *sessions) load() error {
 		err := db.EachSession(func(stored database.Session) {
 			size := sizeOf(db, &stored)
 			if s.registry.KeepSessions(size, stored.Multiplexed) != nil {
-				size = 0 // the server has less memory than before, but its clients' sessions stay valid
+				size = 0 // the budget is smaller than before; the session stays valid without a charge
 			}
 			s.add(db, stored, size)
 		})

@@ -52,7 +52,7 @@ func TestSessions(t *testing.T) {
 }
 
 // wantResource checks that the message of err begins with text, and that err has a ResourceInfo of the type resource,
-// by which clients recognise it.
+// by which clients recognise the kind of error.
 func wantResource(t *testing.T, err error, resource, text string) {
 	t.Helper()
 	st := status.Convert(err)

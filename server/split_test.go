@@ -172,7 +172,7 @@ func TestSplitLoad(t *testing.T) {
 			return &h.beginCall(h.method(c.method), c.request, func(any) error { return nil }).call
 		}
 		call := begin()
-		for call.Cost.CPU.Weight() == 0 { // the server seems busy, so it measures only some calls
+		for call.Cost.CPU.Weight() == 0 { // a busy server measures only some calls; the test needs one of these
 			call.End(nil)
 			call = begin()
 		}
@@ -191,7 +191,7 @@ func TestSplitLoad(t *testing.T) {
 	}
 }
 
-// TestPartitionsAtSplits: the partitions of a read end at the bounds of splits, so that each lies in one split.
+// TestPartitionsAtSplits: the partitions of a read or query begin and end at the bounds of splits.
 func TestPartitionsAtSplits(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

@@ -165,8 +165,8 @@ func (o *official) at(at time.Time) reader {
 	return o.client.Single().WithTimestampBound(spanner.ReadTimestamp(at))
 }
 
-// notThen returns the end of an error text. A read at the timestamp at gets an error that ends so if the read names an
-// object that did not exist at that time.
+// notThen returns the end of the error text of a read at a past timestamp, if the read names an object that exists now
+// but did not exist at that timestamp.
 func notThen(at time.Time) string { return " at timestamp " + at.UTC().Format(time.RFC3339Nano) }
 
 var firstSchema = []string{"CREATE TABLE A (K INT64, V INT64) PRIMARY KEY (K)", "CREATE INDEX ByV ON A(V)"}
@@ -187,7 +187,8 @@ func TestSchemaOfTheTime(t *testing.T) {
 		o.want(o.at(before), "A@ByV(K,V)", "K=1 V=10 \nK=2 V=20 \n")
 		o.want(o.at(before), "SELECT nw FROM A", "InvalidArgument: Unrecognized name: nw [at 1:8]"+notThen(before))
 		o.want(o.at(before), "A(nw)", "NotFound: Column not found in table A: nw"+notThen(before))
-		o.want(o.at(before), "SELECT k FROM N", "InvalidArgument: Table not found: N [at 1:15]") // now the table is gone, too
+		// These errors do not name the timestamp, because N does not exist now either.
+		o.want(o.at(before), "SELECT k FROM N", "InvalidArgument: Table not found: N [at 1:15]")
 		o.want(o.at(before), "N(k)", "NotFound: Table not found: N")
 		o.want(o.at(before), "A@ByNw(K)", "NotFound: No index ByNw was found for table A"+notThen(before))
 		o.want(o.at(before), "SELECT K FROM A@{FORCE_INDEX=ByNw}", "InvalidArgument: ...")
@@ -292,8 +293,8 @@ func TestBoundsAndSchema(t *testing.T) {
 	}
 }
 
-// TestFutureRead: a read at a future timestamp waits for it, but not longer than the read's deadline, and sees all
-// commits until then.
+// TestFutureRead: a read at a future timestamp waits until that time, and then sees all commits up to it. If the read's
+// deadline comes first, the read fails.
 func TestFutureRead(t *testing.T) {
 	o := newOfficial(t, firstSchema...)
 	soon := o.clock.now().Add(time.Hour)

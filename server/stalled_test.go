@@ -16,7 +16,7 @@ import (
 type countingStore struct {
 	kv.Store
 	open   atomic.Int64
-	closed chan struct{} // gets an element when an iterator is closed
+	closed chan struct{} // receives a value when an iterator is closed
 }
 
 // NewIter implements kv.Store.

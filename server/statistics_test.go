@@ -160,7 +160,7 @@ func TestDistributionPercentile(t *testing.T) {
 	h.fails(err, codes.OutOfRange)
 }
 
-// TestReadIsOneExecution: statistics count a read once, however many key ranges it has and messages its reply has.
+// TestReadIsOneExecution: statistics count a read once, even if it has many key ranges or its reply has many messages.
 func TestReadIsOneExecution(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)

@@ -11,7 +11,8 @@ const closeGrace = 2 * time.Second
 // Close stops the server, and returns when no request and no task of the server runs any more. It tells clients to use
 // another connection (GOAWAY), and health checks report that the server does not serve. Requests that have not ended
 // within closeGrace are cut off, and their clients get UNAVAILABLE. Queries of change streams are cut off at once.
-// Unfinished operations are left to the next process. The HTTP listener answers probes until all this has ended.
+// Unfinished operations are left to the next process. The HTTP listener is closed last, so that it answers probes until
+// then.
 func (s *Server) Close() error {
 	s.closing()
 	s.registry.EndChangeStreamQueries()

@@ -29,8 +29,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 )
 
-// TestClose checks that a stopping server tells its clients so, over gRPC and REST: clients that wait for locks, that
-// do not read, and that watch the server's health. It must wait for them no longer than the grace time.
+// TestClose checks that Close ends requests that do not end by themselves: a commit over gRPC and one over REST that
+// wait for a lock, a stream whose client does not read, and a watch of the server's health. Each client must get
+// UNAVAILABLE.
 func TestClose(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

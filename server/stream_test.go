@@ -232,7 +232,7 @@ func TestEmptyStream(t *testing.T) {
 	}
 }
 
-// TestUnaryLimit reads more data than a reply of one message can have, which is an error.
+// TestUnaryLimit: a read fails if it returns more data than a reply of one message can hold.
 func TestUnaryLimit(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

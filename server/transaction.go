@@ -23,18 +23,18 @@ import (
 // Reads of one transaction run concurrently. Statements that write, commits and rollbacks run one after another: each
 // first acquires sem.
 //
-// Once a transaction has ended, it holds only its answers to later requests, because the server remembers thousands of
-// ended transactions.
+// Once a transaction has ended, it holds only the outcome, from which later requests are answered. It must be small,
+// because the server remembers thousands of ended transactions.
 type transaction struct {
 	id      []byte       // the name that the client uses
-	key     txn.ClientID // what the id encodes
+	key     txn.ClientID // the key that id contains
 	all     *transactions
 	session *session
 	usage   usage
 	sem     chan struct{} // holds a token while a writing request runs
 
 	partitioned bool
-	excluded    bool                  // this partitioned transaction is left out of change streams that allow it
+	excluded    bool                  // partitioned, and left out of change streams that allow exclusion
 	statement   *partitionedStatement // the statement of a partitioned transaction, once it was run; guarded by sem
 
 	mu        sync.Mutex
@@ -45,7 +45,7 @@ type transaction struct {
 }
 
 // A partitionedStatement identifies the request that ran the only statement of a partitioned DML transaction. If the
-// client sends that request again, the statement continues where it was, and the request is answered again.
+// client sends that request again, the statement continues where it stopped, and the request is answered again.
 type partitionedStatement struct {
 	fingerprint uint64
 	seqno       int64
@@ -102,7 +102,8 @@ func newReadWriteID(k token.Key, kind byte, session string, key txn.ClientID) []
 // isPartitioned reports whether an id belongs to a partitioned DML transaction.
 func isPartitioned(id []byte) bool { return id[0] == partitionedID || id[0] == excludedID }
 
-// readWriteKey returns the content of the id of a read-write or partitioned DML transaction. It does not check the checksum.
+// readWriteKey returns the key in the id of a read-write or partitioned DML transaction. ok is false if the id is
+// malformed or belongs to a read-only transaction. readWriteKey does not check the checksum.
 func readWriteKey(id []byte) (key txn.ClientID, ok bool) {
 	if len(id) != readWriteIDSize || id[0] != readWriteID && !isPartitioned(id) {
 		return txn.ClientID{}, false
@@ -185,8 +186,8 @@ func (ts *transactions) options(ses *session, o *spannerpb.TransactionOptions, t
 }
 
 // previous returns the age of the aborted transaction that a new transaction retries, or the zero Age if it retries
-// none. With that age the new transaction counts as older than all transactions that began after the aborted one. So it
-// aborts those of them that hold a lock that it needs.
+// none. With that age the new transaction counts as older than all transactions that began after the aborted one. If
+// one of these holds a lock that the new transaction needs, the holder is aborted.
 func (ts *transactions) previous(ses *session, id []byte) txn.Age {
 	var t *transaction
 	if key, ok := readWriteKey(id); ok {
@@ -268,7 +269,7 @@ func (t *transaction) end(outcome error, committed *txn.Outcome) {
 	}
 	failure := outcome
 	if committed != nil {
-		failure = nil // only later requests get outcome
+		failure = nil // the transaction succeeded; outcome is the error for later requests
 	}
 	tx := t.open.tx
 	t.open.end(tx, t.all.clock(), failure)
@@ -287,7 +288,7 @@ func (t *openTransaction) LockWait() time.Duration { return t.tx.Stats().LockWai
 // transaction, or when the transaction has been idle for too long.
 func (t *transaction) abandon() {
 	open, _ := t.current()
-	if open == nil || open.tx.Rollback() != nil { // it was committed in the meantime
+	if open == nil || open.tx.Rollback() != nil { // it is partitioned or has ended
 		return
 	}
 	t.end(usererror.TransactionClosed(), nil)

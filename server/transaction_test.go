@@ -136,7 +136,7 @@ func TestBatchDML(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 }
 
-// TestBatchOfNoDML: if a batch contains a query or invalid SQL, the error says which statement that is, and quotes it.
+// TestBatchOfNoDML: if a statement of a batch is not valid DML, the error gives its number and quotes it.
 func TestBatchOfNoDML(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(false) // a regular session, so that each transaction ends the previous one
@@ -281,7 +281,7 @@ func TestPartitionedDML(t *testing.T) {
 		t.Errorf("bad stats %v", rs.Stats)
 	}
 	h.insert(ses, list("3", "c"))
-	rs, err = h.sql(ses, byID(id), 1, "UPDATE Singers SET Name = 'z' WHERE true") // its reply was lost
+	rs, err = h.sql(ses, byID(id), 1, "UPDATE Singers SET Name = 'z' WHERE true") // as if its reply had been lost
 	h.ok(err)
 	if rs.Stats.GetRowCountLowerBound() != 2 {
 		t.Errorf("bad stats %v of the statement that was sent again", rs.Stats)

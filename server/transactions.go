@@ -27,8 +27,8 @@ type transactions struct {
 	oldest     int
 }
 
-// rememberedTransactions is how many ended transactions are remembered. It is about the number that abort each other
-// within a second on a busy server; a client that lost a reply sends its request again within that time.
+// rememberedTransactions is how many ended transactions are remembered. On a busy server, about 4000 transactions
+// are aborted within a second. A client that lost a reply sends its request again within that time.
 const rememberedTransactions = 4 << 10
 
 // next returns the id of a new transaction. The number in the id also says when the transaction began, and the store
@@ -59,12 +59,12 @@ func (ts *transactions) get(key txn.ClientID) *transaction {
 //
 //   - The transaction was committed, and the store has its outcome.
 //   - The transaction ended without writing, and the server does not remember it: the server has restarted, or
-//     thousands of transactions have ended since. The error lets the client run the transaction again.
-//   - The transaction began so long ago that the store may have deleted its outcome. The error says that the
-//     transaction does not exist. It does not let the client run the transaction again, because the transaction may
-//     have written.
+//     thousands of transactions have ended since. The outcome of the returned transaction is ABORTED, so that the
+//     client runs the transaction again.
+//   - The transaction began so long ago that the store may have deleted its outcome. recall returns NOT_FOUND, so that
+//     the client does not run the transaction again, because the transaction may have written.
 //
-// A partitioned DML transaction continues where it was, as long as the store has the progress of its statement.
+// A partitioned DML transaction continues where it stopped, as long as the store has the progress of its statement.
 func (ts *transactions) recall(ses *session, id []byte, key txn.ClientID) (*transaction, error) {
 	if !isSealed(ts.tokens, id, ses.name) {
 		return nil, usererror.TransactionNotFound(id)
@@ -109,11 +109,12 @@ func (ts *transactions) finished(t *transaction) {
 	ts.oldest = (ts.oldest + 1) % rememberedTransactions
 }
 
-// abandonedAfter is how long a transaction may be without requests before it is rolled back. Its locks do not block
-// other transactions for so long: they can take the locks after txn.IdleLimit.
+// abandonedAfter is how long a transaction may be without requests before it is rolled back. Other transactions need
+// not wait so long for its locks: they can take them after txn.IdleLimit.
 const abandonedAfter = time.Hour
 
-// sweep rolls back transactions that have had no request for abandonedAfter, and forgets transactions of dropped databases.
+// sweep rolls back transactions that have had no request for abandonedAfter. It forgets those of them that are
+// partitioned, and all transactions of dropped databases.
 func (ts *transactions) sweep(now time.Time) {
 	ts.byKey.Range(func(_, v any) bool {
 		t := v.(*transaction)

@@ -77,8 +77,8 @@ func (w *wire) answered(stream uint32) (code, text string) {
 	}
 }
 
-// TestRefusedUpload: if a message is not received for lack of memory, the client gets the usual error for that, and the
-// time after which to retry.
+// TestRefusedUpload: if the server refuses a message for lack of memory, the error says so and tells the client when to
+// retry. If the message is larger than the server ever accepts, the error does not tell the client to retry.
 func TestRefusedUpload(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	ses := h.session(true)
@@ -125,7 +125,7 @@ func TestFramesOfAMessage(t *testing.T) {
 	for cut := range len(whole) {
 		for _, padded := range [][]byte{nil, padding} {
 			w.begin(stream, "CreateSession")
-			w.send(stream, false, nil, padding) // a frame with no content but padding
+			w.send(stream, false, nil, padding) // a frame that has only padding
 			w.send(stream, false, whole[:cut], padded)
 			w.send(stream, false, nil, padded)
 			w.send(stream, true, whole[cut:], padded)
@@ -210,7 +210,7 @@ func TestManyShortUploads(t *testing.T) {
 			if m, ok := f.(*http2.MetaHeadersFrame); ok && m.StreamEnded() {
 				n++
 			}
-			return n == streams-17-18 // 17 of 3.5 MiB fit into the budget, and 18 wait without a charge
+			return n == streams-17-18 // 17 messages are charged 3.5 MiB each, and 18 may arrive without a charge
 		})
 		refused <- n
 	}()

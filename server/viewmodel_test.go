@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// hiddenSchema is the schema of TestHiddenRows. A role may read no rows of T and W except through views, but may read
-// P. The test copies the rows of the current view to the table Seen.
+// hiddenSchema is the schema of TestHiddenRows. The role reader may read the table P, and rows of T and W only through
+// views. The test copies the rows of the current view to the table Seen.
 var hiddenSchema = []string{
 	"CREATE TABLE T (K INT64, Who STRING(MAX), B STRING(MAX), N INT64, SYNONYM (Tee)) PRIMARY KEY (K)",
 	"CREATE TABLE W (K INT64, Who STRING(MAX), B STRING(MAX), N INT64) PRIMARY KEY (K)",
@@ -42,7 +42,7 @@ type hiddenWorld struct {
 	*harness
 	*rand.Rand
 	owner, reader   hiddenAsker
-	named           string   // the SQL of the views, whose names and constants plans may show
+	named           string   // the SQL of the views; plans may show the names and constants in it
 	visible         []string // strings and numbers of the current view's rows, which the role may read
 	queries, leaks  int
 	failed, returns int // numbers of queries with an error, and of queries with rows
@@ -113,7 +113,7 @@ func (w *hiddenWorld) views(seed uint64) {
 	w.alter("CREATE OR REPLACE VIEW V SQL SECURITY DEFINER AS "+text, "CREATE OR REPLACE VIEW O SQL SECURITY INVOKER AS "+above, "CREATE OR REPLACE VIEW D SQL SECURITY DEFINER AS "+above)
 	for _, of := range []string{"V", "O", "D"} {
 		readable := of
-		if of == "O" { // O has the rights of its invoker, so the role gets the right to read V
+		if of == "O" { // O has the rights of its invoker, so the role needs and has the right to read V
 			readable = "V"
 		}
 		rs, err := w.sql(w.owner.session, nil, 0, "SELECT K, B, N FROM "+readable)
@@ -239,8 +239,8 @@ func (w *hiddenWorld) filterOf(v string) string {
 	return "SELECT v.K, v.B, v.N FROM " + v + " AS v WHERE v.N > 7000004"
 }
 
-// fails returns a condition on v that fails for some rows. If strict is set, the condition fails for no row that the
-// role may read.
+// fails returns a condition on v that raises an error for some rows. If strict is set, the condition raises no error
+// for a row that the role may read.
 func (w *hiddenWorld) fails(strict bool) string {
 	hidden := strconv.Itoa(7000000 + w.IntN(24))
 	e := w.one("CAST(v.B AS INT64) > 0", "ERROR(v.B) IS NULL", "ERROR(CONCAT('x', CAST(v.N AS STRING))) IS NULL", "PARSE_DATE('%F', v.B) IS NULL", "Number(v.B) = 0",
@@ -263,7 +263,7 @@ func (w *hiddenWorld) fails(strict bool) string {
 	return "IF(v.B IS NULL OR v.B IN (" + values + "), " + w.one("v.N > 7000003", "TRUE", "v.B > 's0004'") + ", " + e + ")"
 }
 
-// safe returns a condition on v that fails for no row.
+// safe returns a condition on v that never raises an error.
 func (w *hiddenWorld) safe() string {
 	return w.one("TRUE", "v.B > 's0002'", fmt.Sprintf("v.K = %d", 500000+w.IntN(24)), "v.K IN (500001, 500003, 500004)", "v.N BETWEEN 7000002 AND 7000010", "v.B IS NOT NULL", "STARTS_WITH(v.B, 's00')",
 		"v.K > 500010 OR v.N < 7000002", "v.K >= 500005", "v.N != 7000006", "v.B LIKE 's00%'")

@@ -31,7 +31,7 @@ const (
 	hiddenWays
 )
 
-// A hiddenAsker sends the queries, in sessions with a role or without one.
+// A hiddenAsker holds the session and the Flight SQL client that send queries, both with a role or both without one.
 type hiddenAsker struct {
 	session   string
 	flightSQL *flightClient

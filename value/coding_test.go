@@ -71,9 +71,9 @@ func TestCompositeKeyOrder(t *testing.T) {
 				order = cmp.Or(order, c)
 				keyA, keyB = AppendKey(keyA, a, desc), AppendKey(keyB, b, desc)
 			}
-			// Package table ends the key of a row with 00. The key of a child row has the same key parts as its
-			// parent's key, and other bytes than 00 after them. If row A sorts before row B, the children of A must
-			// sort before B, too.
+			// Package table ends the key of a row with the byte 00. The key of a child row begins with the key parts
+			// of its parent row, and the next byte is not 00. If row A sorts before row B, the child rows of A must
+			// also sort before B.
 			if got := bytes.Compare(append(keyA, 0), append(keyB, 0)); got != order {
 				t.Fatalf("%x and %x compare %d, values %d", keyA, keyB, got, order)
 			}

@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// A Column collects the values of one column, one after the other. It takes them from the bytes of a stored row or
-// key, or as Values. It copies them into a form of its own and does not refer to its arguments.
+// A Column collects the values of one column, one after the other. Its methods take a value from the bytes of a stored
+// row or key, or as a Value. They copy the value and keep no reference to their arguments.
 type Column interface {
 	AppendNull()
 	// AppendRow appends a value that is not NULL. payload is its stored form, as the function AppendRow writes it.
 	AppendRow(payload []byte) error
-	// AppendKey appends the value of the key part at the start of key. The function AppendKey must have written the
-	// part.
+	// AppendKey decodes the key part at the start of key and appends its value. The function AppendKey of this package
+	// must have written the part, with the same desc.
 	AppendKey(key []byte, desc bool) error
 	// AppendValue appends v, which may be NULL.
 	AppendValue(v Value) error
@@ -22,10 +22,10 @@ type Column interface {
 // which rows and keys are stored. All values have the column's type.
 type Source interface {
 	IsNull(row int) bool
-	// IsShort returns true only if a STRING is valid UTF-8 and has at most limit characters, or a BYTES value has at
-	// most limit bytes. If limit is 0, any length passes. The value must not be NULL. A false result is not certain,
-	// because IsShort need not count characters or look at the value at all. After false, the caller must check the
-	// Value itself.
+	// IsShort returns true only if the value in the given row is a STRING of valid UTF-8 with at most limit characters,
+	// or a BYTES value with at most limit bytes. If limit is 0, the value may have any length. The value must not be
+	// NULL. A result of false proves nothing, because an implementation may omit the check or count bytes instead of
+	// characters. The caller must then get the Value and check it.
 	IsShort(row int, limit int64) bool
 	// AppendRow appends the stored payload of a value that is not NULL, as the function AppendRow does. RowSize
 	// returns the length of that payload.
@@ -33,13 +33,14 @@ type Source interface {
 	RowSize(row int) int
 	// AppendKey appends the key part of a value, as the function AppendKey does.
 	AppendKey(dst []byte, row int, desc bool) []byte
-	// Value returns the value of a row. It does not refer to the source's memory.
+	// Value returns the value of a row. The returned Value does not refer to the source's memory.
 	Value(row int) Value
 }
 
-// KeyText returns the text of the STRING or BYTES key part at the start of key. The text refers to the memory of key
-// or, if it had to be unescaped, to that of buf. room is buf, perhaps enlarged; the caller passes it as buf to the next
-// call. null is true if the value is NULL.
+// KeyText returns the text of the STRING or BYTES key part at the start of key. If the part contains the text as it is,
+// the returned text is a slice of key. If the text had to be unescaped or inverted, it is a slice of room. room is buf,
+// or a larger buffer that replaces buf; the caller passes it as buf to the next call. null is true if the value is
+// NULL.
 func KeyText(key, buf []byte, t *Type, desc bool) (text, room []byte, null bool, err error) {
 	n := keyLen(key, t, desc)
 	if n < 0 {
@@ -70,8 +71,8 @@ func KeyInt64(key []byte, desc bool) (i int64, ok bool) {
 	return keyInt(key[:n], mask(desc))
 }
 
-// RowElements returns the number of elements of a stored ARRAY, and their encoded bytes. NextElement decodes these
-// bytes one element at a time.
+// RowElements returns the number of elements of a stored ARRAY, and their encoded bytes. NextElement splits these bytes
+// into the elements.
 func RowElements(payload []byte) (count int, elements []byte, err error) {
 	n, size := binary.Uvarint(payload)
 	if size <= 0 || n > uint64(len(payload)-size) { // each element has at least one byte
@@ -80,8 +81,8 @@ func RowElements(payload []byte) (count int, elements []byte, err error) {
 	return int(n), payload[size:], nil
 }
 
-// NextElement decodes the element or field at the start of b, which AppendElement has written. It returns the rest of
-// b. For NULL, payload is nil.
+// NextElement returns the payload of the element or field at the start of b, and the rest of b. AppendElement must have
+// written the element. If the element is NULL, payload is nil.
 func NextElement(b []byte) (payload, rest []byte, err error) {
 	payload, rest, null, ok := rowElement(b)
 	switch {

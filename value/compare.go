@@ -7,12 +7,13 @@ import (
 	"math"
 )
 
-// Compare orders two values of type t as ORDER BY does, ascending: NULL first, NaN before all
-// numbers, STRING by code point, FALSE before TRUE, ARRAY and STRUCT element by element. Values that SQL
-// groups together compare 0: NULLs, NaNs, 0 and -0. JSON and PROTO, which SQL does not order, compare by their bytes.
+// Compare orders two values of type t as ORDER BY does, ascending: NULL first, NaN before all numbers, STRING by code
+// point, FALSE before TRUE, ARRAY and STRUCT element by element. It returns 0 for values that GROUP BY puts into one
+// group: for two NULLs, for two NaNs, and for 0 and -0. SQL does not order JSON and PROTO; Compare orders them by their
+// bytes.
 func Compare(a, b Value, t *Type) int {
 	if a.state != b.state || a.state != stateSet {
-		return cmp.Compare(a.state, b.state) // NULL, set, pending
+		return cmp.Compare(a.state, b.state) // NULL sorts first, a pending commit timestamp last
 	}
 	switch t.Kind {
 	case Int64, Date, Enum:
@@ -72,9 +73,9 @@ func Equal(a, b Value, t *Type) bool {
 	return Compare(a, b, t) == 0
 }
 
-// Same reports whether a and b are stored as the same bytes, and so print the same. Two values that are Equal need not
-// be Same: 0 and -0, two NaNs, or the intervals of a month and of 30 days. To find out whether a value has changed, use
-// Same, not Equal.
+// Same reports whether rows store a and b as the same bytes. Two values can be Equal but not Same: for example 0 and
+// -0, NaNs with different bits, or the intervals of 1 month and of 30 days. To find out whether a value has changed,
+// use Same, not Equal.
 func Same(a, b Value, t *Type) bool {
 	if a.state != b.state || a.state != stateSet {
 		return a.state == b.state
@@ -148,8 +149,8 @@ func writeUint64(h *maphash.Hash, u uint64) {
 	maphash.WriteComparable(h, u)
 }
 
-// SQLEqual compares two values that are not NULL, like a = b in SQL. null is true if the result is NULL, because an
-// ARRAY or STRUCT contains a NULL. NaN is equal to nothing.
+// SQLEqual evaluates a = b as SQL does. a and b must not be NULL. The result null says that a = b is NULL, which can
+// happen only if an ARRAY or STRUCT contains a NULL. NaN equals no value, not even NaN.
 func SQLEqual(a, b Value, t *Type) (equal, null bool) {
 	switch t.Kind {
 	case Float64, Float32:

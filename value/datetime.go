@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The ranges of DATE, in days since 1970-01-01, and of TIMESTAMP, in seconds: from 0001-01-01 to
-// 9999-12-31T23:59:59.999999999Z.
+// MinDate and MaxDate limit DATE, in days since 1970-01-01. MinTimestampSeconds and MaxTimestampSeconds limit
+// TIMESTAMP, in whole seconds since 1970-01-01T00:00:00Z. Both ranges go from 0001-01-01 to the end of 9999-12-31.
 const (
 	MinDate = -719162
 	MaxDate = 2932896
@@ -80,13 +80,14 @@ func DaysIn(year, month int) int {
 		}
 		return 28
 	}
-	return 30 + bits.OnesCount(uint(1<<month)&0b1_0101_1010_1010) // January, March, May, July, August, October, December
+	// The mask has bits for the months with 31 days: January, March, May, July, August, October and December.
+	return 30 + bits.OnesCount(uint(1<<month)&0b1_0101_1010_1010)
 }
 
 // AppendDate appends a date as YYYY-MM-DD.
 func AppendDate(dst []byte, days int32) []byte {
 	year, month, day := CivilOf(days)
-	if year > 9999 { // a local date may be a day after the last DATE
+	if year > 9999 { // the local date of a late timestamp can be 10000-01-01
 		dst = append(strconv.AppendInt(dst, int64(year), 10), '-')
 	} else {
 		dst = append(appendTwoDigits(appendTwoDigits(dst, year/100), year%100), '-')
@@ -99,8 +100,8 @@ func appendTwoDigits(dst []byte, n int) []byte {
 	return append(dst, '0'+byte(n/10), '0'+byte(n%10))
 }
 
-// AppendTimestamp appends a timestamp in RFC 3339 and UTC, without zeros at the end of the fraction:
-// 2006-01-02T15:04:05.123Z.
+// AppendTimestamp appends a timestamp in the format of RFC 3339, in UTC, without zeros at the end of the fraction. An
+// example is 2006-01-02T15:04:05.123Z.
 func AppendTimestamp(dst []byte, seconds int64, nanos int32) []byte {
 	days := floorDiv(int(seconds), secondsPerDay)
 	dst = append(AppendDate(dst, int32(days)), 'T')

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// scanner reads a text from left to right; rest is what it has not read. A method that does not find what it looks for
-// leaves rest unchanged.
+// scanner reads a text from left to right. rest is the part that it has not read yet. The methods byte, number and
+// digits leave rest unchanged if they do not find what they look for.
 type scanner struct{ rest string }
 
 // byte reads one byte if it is one of the bytes in set, and reports whether it was.
@@ -100,8 +100,8 @@ func ParseTimestampZ(text string) (Value, error) {
 }
 
 // ParseTimestamp reads a timestamp as CAST does: YYYY-[M]M-[D]D[( |T)[[H]H:[M]M:[S]S[.F]][zone]]. The zone in the text
-// is Z, [ UTC](+|-)H[H][[:]M[M]], or a space and a name of the time zone database. Without it, the timestamp is in
-// zone.
+// is Z, [ UTC](+|-)H[H][[:]M[M]], or a space and a name from the time zone database. If the text has no zone, the
+// timestamp is in the zone that the caller passes.
 func ParseTimestamp(text string, zone *time.Location) (Value, error) {
 	bad := func() (Value, error) {
 		return Value{}, fmt.Errorf("invalid TIMESTAMP value: %s", quoted(text))
@@ -135,7 +135,7 @@ func ParseTimestamp(text string, zone *time.Location) (Value, error) {
 	return OfTimestamp(seconds, int32(nanos)), nil
 }
 
-// parseZoneSuffix parses the time zone, which follows the time of day in a timestamp.
+// parseZoneSuffix parses the time zone at the end of a timestamp. ParseTimestamp describes its syntax.
 func parseZoneSuffix(s string) (*time.Location, error) {
 	if rest, ok := strings.CutPrefix(s, " UTC"); ok && (rest == "" || rest[0] == '+' || rest[0] == '-') {
 		s = rest

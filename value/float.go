@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// AppendFloat64 appends a FLOAT64 in the form of CAST to STRING: 15 significant digits if they identify the number,
-// else 17. A number has an exponent if its absolute value is less than 10^-4, or at least 10^15 (10^17 with 17 digits).
-// Zero has no sign. Source:
+// AppendFloat64 appends a FLOAT64 as CAST to STRING prints it: with 15 significant digits if they identify the number,
+// and otherwise with 17. The number is printed with an exponent if its absolute value is less than 10^-4 or at least
+// 10^15 (10^17 if it has 17 digits). -0 is printed as 0. Spanner documents the form at
 // https://docs.cloud.google.com/spanner/docs/reference/standard-sql/conversion_functions#cast-as-string.
 func AppendFloat64(dst []byte, f float64) []byte {
 	if f == 0 || f-f != 0 {
@@ -21,7 +21,8 @@ func AppendFloat64(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst[:start], f, 'g', 17, 64)
 }
 
-// AppendFloat32 appends a FLOAT32 as AppendFloat64 does, but with 6, 8 or 9 significant digits.
+// AppendFloat32 appends a FLOAT32 as CAST to STRING prints it: with 6 significant digits if they identify the number,
+// else with 8 if they identify it, and otherwise with 9.
 func AppendFloat32(dst []byte, f float32) []byte {
 	if f == 0 || f-f != 0 {
 		return appendSpecialFloat(dst, float64(f))

@@ -15,12 +15,12 @@ import (
 // timestamp there.
 const CommitTimestampText = "spanner.commit_timestamp()"
 
-// ErrUTF8 is in the chain of the error for a STRING that is not valid UTF-8.
+// ErrUTF8 is wrapped by every error about a STRING or JSON text that is not valid UTF-8.
 var ErrUTF8 = fmt.Errorf("invalid UTF-8")
 
 // FromWire makes a Value of type t from its wire form in a mutation, a key or a query parameter
 // (google.spanner.v1.TypeCode describes the forms). It does not convert between types. For CommitTimestampText, it
-// returns PendingCommitTimestamp; a caller that does not allow pending timestamps must check for that.
+// returns PendingCommitTimestamp. A caller that does not allow pending timestamps must check for them with IsPending.
 func FromWire(pv *structpb.Value, t *Type) (Value, error) {
 	switch k := pv.GetKind().(type) {
 	case *structpb.Value_NullValue:
@@ -124,7 +124,8 @@ func textFromWire(s string, t *Type) (Value, error) {
 		d, err := ParseDecimalStrict(s)
 		return OfNumeric(d), err
 	case JSON:
-		text, err := ParseJSONRounding(s) // rounds numbers, as Spanner does for values from the wire; the function PARSE_JSON does not round
+		// Spanner rounds the numbers in JSON values from the wire. By default, the SQL function PARSE_JSON does not.
+		text, err := ParseJSONRounding(s)
 		return OfJSON(text), err
 	case Interval:
 		i, err := ParseInterval(s)
@@ -136,7 +137,7 @@ func textFromWire(s string, t *Type) (Value, error) {
 	return Value{}, fmt.Errorf("expected %s for type %s, found string %s", wireForm(t.Kind), t, quoted(s))
 }
 
-// ParseInt64 reads a decimal number, with or without a sign and with nothing else.
+// ParseInt64 reads a decimal number, which may begin with a sign. Any other character is an error.
 func ParseInt64(s string) (int64, error) {
 	i, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
@@ -145,7 +146,7 @@ func ParseInt64(s string) (int64, error) {
 	return i, nil
 }
 
-// floatTextFromWire parses the texts NaN, Infinity and -Infinity, for which JSON has no number.
+// floatTextFromWire parses NaN, Infinity and -Infinity. They are texts on the wire, because JSON has no such numbers.
 func floatTextFromWire(s string, t *Type) (Value, error) {
 	var f float64
 	switch s {

@@ -77,7 +77,7 @@ func (i IntervalValue) Add(j IntervalValue) (sum IntervalValue, ok bool) {
 // may exceed it.
 type IntervalSum struct {
 	months, days, seconds, nanos int64
-	wide                         *big.Int // further seconds, to be added to seconds
+	wide                         *big.Int // seconds that Add moved here to keep seconds small; nil if none
 	n                            int64
 }
 
@@ -103,7 +103,7 @@ func (s *IntervalSum) Add(i IntervalValue) {
 // Count returns the number of intervals that were added.
 func (s *IntervalSum) Count() int64 { return s.n }
 
-// parts returns the sums of months, days and nanoseconds.
+// parts returns the sums of the months, of the days and of the times. The sum of the times is in nanoseconds.
 func (s *IntervalSum) parts() (months, days, nanos *big.Int) {
 	nanos = big.NewInt(s.seconds)
 	if s.wide != nil {
@@ -170,7 +170,7 @@ func (i IntervalValue) Time() (seconds int64, nanos int32, neg bool) {
 }
 
 // Append appends the interval in ISO 8601, as Spanner prints it on the wire: P1Y2M3DT4H5M6.5S. Years and months have
-// the same sign, and so have hours, minutes and seconds. The empty interval is P0Y.
+// the same sign, and so have hours, minutes and seconds. If all parts are 0, the text is P0Y.
 func (i IntervalValue) Append(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, 'P')
@@ -215,8 +215,8 @@ func appendISOSeconds(dst []byte, seconds int64, nanos int32, neg bool) []byte {
 	return append(dst, 'S')
 }
 
-// AppendCanonical appends the interval in the form of CAST to STRING: [-]Y-M [-]D [-]H:M:S[.F]. The fraction F has 3,
-// 6 or 9 digits.
+// AppendCanonical appends the interval as CAST to STRING prints it: [-]Y-M [-]D [-]H:M:S[.F]. The fraction F has 3, 6
+// or 9 digits.
 func (i IntervalValue) AppendCanonical(dst []byte) []byte {
 	months := i.Months
 	if months < 0 {

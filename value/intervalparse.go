@@ -7,8 +7,8 @@ import (
 
 // ParseInterval parses an interval as CAST does. The text has one of two forms. One is ISO 8601 (P1Y2M3W4DT5H6M7.8S):
 // its parts may have any order and sign and may be repeated, and only seconds may have a fraction. The other is
-// GoogleSQL's own form [-]Y-M [-]D [-]H:M:S[.F]. It may lack parts if the dashes, spaces and colons still tell which
-// parts the others are.
+// GoogleSQL's own form [-]Y-M [-]D [-]H:M:S[.F]. Parts of it may be missing if the dashes, spaces and colons show which
+// parts are present.
 func ParseInterval(s string) (IntervalValue, error) {
 	parse := parseCanonicalInterval
 	if strings.HasPrefix(s, "P") {
@@ -41,7 +41,8 @@ func (s *scanner) digits() (n int64, ok bool) {
 	return n, i > 0
 }
 
-// fraction reads 1 to 9 digits after a point and returns them as billionths.
+// fraction reads the digits of a fraction of a second, whose point was already read. It returns the fraction in
+// nanoseconds. ok is false unless there are 1 to 9 digits.
 func (s *scanner) fraction() (nanos int64, ok bool) {
 	before := len(s.rest)
 	n := s.number(1, 9)
@@ -72,7 +73,7 @@ func parseISOInterval(text string) (i IntervalValue, ok bool) {
 		if !s.designated(&sum, inTime) {
 			return i, false
 		}
-		// One call of designated adds less than 10^16. So a sum within this limit does not overflow in the next call.
+		// One call of designated adds less than 10^16. So a sum of at most 10^18 does not overflow in the next call.
 		if max(sum.months, sum.days, sum.seconds) > 1e18 || min(sum.months, sum.days, sum.seconds) < -1e18 {
 			return i, false
 		}
@@ -80,8 +81,8 @@ func parseISOInterval(text string) (i IntervalValue, ok bool) {
 	return sum.interval()
 }
 
-// designated reads a number and the letter after it, which says what the number counts, and adds the number to sum.
-// inTime says that a T came before: the letter M then counts minutes, and otherwise months.
+// designated reads a number and the letter of its unit, and adds the number to sum. inTime says that a T was read
+// before. After a T, the letter M stands for minutes; before it, for months.
 func (s *scanner) designated(sum *parts, inTime bool) bool {
 	sign := int64(1)
 	if s.byte("-") {
@@ -123,7 +124,8 @@ func (s *scanner) designated(sum *parts, inTime bool) bool {
 	return true
 }
 
-// parseCanonicalInterval parses GoogleSQL's own form. It recognises the parts by their separators:
+// parseCanonicalInterval parses GoogleSQL's own form. The separators in the text show which parts it has. Each line
+// below lists texts that begin with the same part, then the separators that identify this part, then the part:
 //
 //	Y-M D H:M:S  Y-M D H:M  Y-M D H  Y-M D  Y-M     a dash after a digit: years and months
 //	M D H:M:S    M D H:M    M D H                   two spaces: months
@@ -192,7 +194,7 @@ func (s *scanner) daysAndTime(sum *parts, withTime bool) (ok bool) {
 	return s.byte(" ") && s.time(sum)
 }
 
-// time takes [-]H[:M[:S[.F]]].
+// time reads [+|-]H[:M[:S[.F]]] and adds it to sum.
 func (s *scanner) time(sum *parts) bool {
 	neg := strings.HasPrefix(s.rest, "-")
 	s.byte("+-")

@@ -16,14 +16,14 @@ import (
 // (https://cloud.google.com/spanner/docs/working-with-json: at most 80 levels).
 const MaxJSONDepth = 80
 
-// maxJSONNumber is the largest number of characters of a number with a point or an exponent, in texts whose numbers
-// may not be rounded (GoogleSQL's limit).
+// maxJSONNumber is GoogleSQL's limit on the characters of a number with a point or an exponent. The limit applies only
+// to ParseJSON, which may not round numbers.
 const maxJSONNumber = 1500
 
 // ParseJSON checks and normalises a JSON text, so that equal values have equal texts. The result has no white space.
 // Members are sorted by name; of members with the same name, only the first is kept. Only characters that must be
-// escaped are escaped. Numbers are printed as INT64, UINT64 or FLOAT64 are. A number that no such type can hold
-// exactly is an error.
+// escaped are escaped. ParseJSON converts each number to INT64, UINT64 or FLOAT64 and prints it again. If the printed
+// number is not equal to the number in the text, ParseJSON returns an error.
 func ParseJSON(text string) (normalised string, err error) { return parseJSON(text, false) }
 
 // ParseJSONRounding normalises a JSON text as ParseJSON does, but rounds numbers with too many digits to FLOAT64
@@ -357,7 +357,7 @@ func jsonNumber(s string) (number string, whole bool) {
 		start = 1
 	}
 	end := digits(start)
-	if end > start && s[start] == '0' { // no digit may follow
+	if end > start && s[start] == '0' { // no digit may follow a leading 0
 		end = start + 1
 	}
 	if end == start {
@@ -384,8 +384,9 @@ func jsonNumber(s string) (number string, whole bool) {
 	return s[:end], whole
 }
 
-// AppendJSONFloat appends a finite FLOAT64 as JSON prints it. It has the fewest digits that identify the number, and
-// always a point or an exponent. Numbers below 10^-4, and those of at least 10^15, have an exponent.
+// AppendJSONFloat appends a finite FLOAT64 in the form of normalised JSON: with the fewest digits that identify the
+// number, and always with a point or an exponent. A number other than 0 has an exponent if its absolute value is less
+// than 10^-4 or at least 10^15.
 func AppendJSONFloat(dst []byte, f float64) []byte {
 	if a := math.Abs(f); a != 0 && (a < 1e-4 || a >= 1e15) {
 		return strconv.AppendFloat(dst, f, 'e', -1, 64)

@@ -9,17 +9,20 @@ import (
 )
 
 // A key part encodes one value of a primary or index key as bytes. Compared with bytes.Compare, the bytes sort as the
-// values do. The end of each part can be found from its bytes, so a key is just the concatenation of its parts:
+// values do. The bytes of a part show where it ends, so a key is just the concatenation of its parts. The table
+// gives the bytes, in hexadecimal, of a part that sorts in ascending order:
 //
 //	NULL               01
 //	BOOL               02 (false) or 03 (true)
 //	FLOAT64, FLOAT32   10 or 11, then 8 or 4 bytes: IEEE bits, sign flipped if positive, all flipped if
 //	                   negative; NaN is all zero, -0 is 0
-//	STRING, BYTES      20, the bytes with 00 as 00 FF, then 00 01
-//	TIMESTAMP          30, seconds (8 bytes, sign flipped), nanoseconds (4 bytes); FF x 12 is pending
+//	STRING, BYTES      20, the bytes with each 00 replaced by 00 FF, then 00 01
+//	TIMESTAMP          30, seconds (8 bytes, sign flipped), nanoseconds (4 bytes); for a pending commit
+//	                   timestamp, 30 and 12 times FF
 //	UUID               31, 16 bytes
-//	INT64, ENUM, DATE, 80+n, the n (0-16) significant bytes of a number >= 0;
-//	NUMERIC            7F-n, the n low bytes of a negative number whose complement has n significant bytes
+//	INT64, ENUM, DATE, if >= 0: 80+n, then the n (0-16) significant bytes of the number;
+//	NUMERIC            if negative: 7F-n, then the n low bytes of the number, whose complement has n
+//	                   significant bytes
 //
 // A part in descending order has every byte inverted. No part, ascending or descending, begins with 00 or FF. Package
 // table uses these bytes to end keys and ranges.
@@ -35,7 +38,7 @@ const (
 	keyNegative  = 0x7F
 	keyPositive  = 0x80
 
-	textEscape     = 0x00 // begins the two sequences below
+	textEscape     = 0x00 // textEnd or textZero follows
 	textEnd        = 0x01
 	textZero       = 0xFF
 	timestampWidth = 12

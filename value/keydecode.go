@@ -28,7 +28,7 @@ func DecodeKey(b []byte, t *Type, desc bool) (v Value, rest []byte, err error) {
 // never writes, so that equal values always have equal keys.
 func decodeKeyPart(part []byte, t *Type, desc bool) (Value, bool) {
 	m := mask(desc)
-	m64 := uint64(int64(int8(m))) // eight times m
+	m64 := uint64(int64(int8(m))) // each of its 8 bytes is m
 	body := part[1:]
 	switch t.Kind {
 	case Int64, Date, Enum:
@@ -78,7 +78,7 @@ func keyInt(part []byte, m byte) (i int64, ok bool) {
 	}
 	flip := uint64(int64(int8(m)))
 	neg := part[0]^m < keyPositive
-	if neg { // the complement of a negative number is not negative
+	if neg { // u then becomes the complement of the number, which is not negative
 		flip = ^flip
 	}
 	var b [8]byte

@@ -118,7 +118,8 @@ func (d Decimal) Div(e Decimal) (quotient Decimal, ok bool) {
 	return fromBig(quoHalfAway(p, y.big()), neg)
 }
 
-// Mod returns the remainder of d / e rounded towards zero. It has d's sign. ok is false if e is 0.
+// Mod returns the remainder of d / e, whose quotient is rounded to an integer towards zero. A remainder other than 0
+// has the sign of d. ok is false if e is 0.
 func (d Decimal) Mod(e Decimal) (remainder Decimal, ok bool) {
 	x, y := d.abs(), e.abs()
 	if y == (magnitude{}) {
@@ -141,8 +142,8 @@ const (
 	Ceiling                  // CEIL: up
 )
 
-// Quantize rounds d to a multiple of 10^-digits: to that many digits after the point, or before the point if digits is
-// negative. ok is false on overflow.
+// Quantize rounds d to a multiple of 10^-digits. If digits is 0 or more, d keeps that many digits after the point. If
+// digits is negative, as many digits before the point become 0. ok is false on overflow.
 func (d Decimal) Quantize(digits int64, mode Rounding) (rounded Decimal, ok bool) {
 	if digits >= decimalScale {
 		return d, true

@@ -9,7 +9,7 @@ import (
 
 var billion = big.NewRat(decimalOne, 1)
 
-// nearest returns r in billionths, rounded.
+// nearest returns r as a whole number of billionths, rounded as mode says.
 func nearest(r *big.Rat, mode Rounding) *big.Int {
 	scaled := new(big.Rat).Mul(r, billion)
 	two := big.NewInt(2)
@@ -93,8 +93,8 @@ func TestDecimalQuantize(t *testing.T) {
 			}
 			exponent := decimalScale - max(digits, -100)
 			unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(exponent), nil)
-			// nearest rounds r * 10^9, but here the number must be rounded in units of 10^-digits. So it is divided by
-			// the unit and by a billion first.
+			// nearest multiplies its argument by a billion and then rounds it. To round d to whole units of 10^-digits,
+			// the test passes the number of units in d, divided by a billion.
 			inUnits := new(big.Rat).Quo(new(big.Rat).SetFrac(d.Big(), unit), billion)
 			want, wantOK := DecimalFromBig(unit.Mul(unit, nearest(inUnits, mode)))
 			if ok != wantOK || ok && got != want {

@@ -65,14 +65,14 @@ func (d Decimal) Float64() float64 {
 // out of range or NaN.
 func DecimalFromFloat64(f float64) (d Decimal, ok bool) {
 	fraction, exponent := math.Frexp(math.Abs(f))
-	if f-f != 0 || exponent > 97 { // NaN, infinite, or beyond 2^96 > 7 * 10^28
+	if f-f != 0 || exponent > 97 { // NaN, infinite, or at least 2^97 > 10^29
 		return Decimal{}, false
 	}
-	if exponent < -31 { // 2^-31 < 1 / (2 * 10^9)
+	if exponent < -31 { // less than 2^-32, so less than half a billionth
 		return Decimal{}, true
 	}
 	hi, lo := bits.Mul64(uint64(fraction*(1<<53)), decimalOne)
-	m := magnitude{hi, lo} // of up to 83 bits, times 2^shift
+	m := magnitude{hi, lo} // has up to 83 bits; the result is m times 2^shift
 	switch shift := exponent - 53; {
 	case shift > 0: // up to 44
 		if m.hi>>(63-uint(shift)) != 0 {
@@ -159,7 +159,7 @@ func parseExponent(s string) (exponent int, ok bool) {
 // magnitudeOf returns the number whole.fraction times 10^exponent in billionths. whole and fraction are decimal
 // digits. ok is false if the number is out of range or, with strict, would have to be rounded.
 func magnitudeOf(whole, fraction string, exponent int, strict bool) (m magnitude, ok bool) {
-	keep := len(whole) + exponent + decimalScale // the number of digits before the cut
+	keep := len(whole) + exponent + decimalScale // the first keep digits give the billionths; the others are rounded
 	round := false
 	for i := range len(whole) + len(fraction) {
 		var c byte
@@ -192,7 +192,8 @@ func magnitudeOf(whole, fraction string, exponent int, strict bool) (m magnitude
 	return m, true
 }
 
-// mul10 returns m * 10 + digit. ok is false if m already has the largest number of digits.
+// mul10 returns m * 10 + digit. ok is false only if the result is greater than maxMagnitude. Even if ok is true, the
+// result can be a little greater than maxMagnitude, so the caller must compare them.
 func (m magnitude) mul10(digit uint64) (n magnitude, ok bool) {
 	if m.cmp(magnitude{maxMagnitude.hi / 10, 1<<64 - 1}) > 0 {
 		return m, false

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// seeds tests a property with several seeds. If the test fails, it prints the seed.
+// seeds tests a property with several seeds, each in a subtest that is named after the seed.
 func seeds(t *testing.T, property func(t *testing.T, r *rand.Rand)) {
 	t.Helper()
 	for seed := range uint64(20) {
@@ -135,7 +135,7 @@ func randomDecimal(r *rand.Rand) Decimal {
 	case 1:
 		return MinDecimal
 	case 2:
-		return Decimal{hi: 0, lo: 1<<63 - uint64(r.IntN(3)) + 1} // near the largest number of 64 bits
+		return Decimal{hi: 0, lo: 1<<63 - uint64(r.IntN(3)) + 1} // near the greatest int64
 	case 3:
 		return Decimal{hi: -1, lo: 1<<63 - uint64(r.IntN(3)) + 1}
 	}

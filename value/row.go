@@ -13,7 +13,8 @@ import (
 //	BOOL                 1 byte, 0 or 1
 //	INT64, ENUM, DATE    zigzag varint
 //	FLOAT64, FLOAT32     8 or 4 bytes, little endian
-//	TIMESTAMP            seconds (8 bytes, big endian, sign flipped), nanoseconds (4 bytes); FF x 12 is pending
+//	TIMESTAMP            seconds (8 bytes, big endian, sign flipped), nanoseconds (4 bytes); for a pending commit
+//	                     timestamp, 12 times FF
 //	STRING, BYTES, JSON, the bytes
 //	PROTO
 //	NUMERIC              0-16 bytes: the billionths, two's complement, big endian, as few bytes as possible
@@ -22,7 +23,7 @@ import (
 //	ARRAY                number of elements (uvarint), elements
 //	STRUCT               fields
 //
-// An element or field consists of its payload's length + 1 (uvarint) and the payload. NULL is a single 0.
+// An element or field consists of its payload's length + 1 (uvarint) and the payload. A NULL is the single byte 0.
 
 // AppendRow appends the stored payload of v. v has type t and is not NULL.
 func AppendRow(dst []byte, v Value, t *Type) []byte {
@@ -65,7 +66,8 @@ func AppendRow(dst []byte, v Value, t *Type) []byte {
 	panic("value: " + t.String() + " cannot be stored")
 }
 
-// AppendElement appends v, of type t, with its length, in the form of an element or field. v may be NULL.
+// AppendElement appends v, of type t, as an element of a stored ARRAY or a field of a stored STRUCT: first the length,
+// then the payload. v may be NULL.
 func AppendElement(dst []byte, v Value, t *Type) []byte {
 	if v.IsNull() {
 		return append(dst, 0)

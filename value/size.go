@@ -8,7 +8,8 @@ import (
 // These constants serve to count bytes of data as Spanner does:
 // https://cloud.google.com/spanner/docs/reference/standard-sql/data-types#storage_size_for_data_types. The counts do
 // not depend on Crowfoot's encoding. A NULL has size 0. For the size of a NUMERIC, that page gives only a range, 6 to
-// 22 bytes. Crowfoot counts a fixed part and the bytes that the number needs.
+// 22 bytes. Crowfoot counts numericZero for the number 0; for any other number, it counts numericFixed and the bytes
+// that the number needs. A UUID has the same size as an INTERVAL.
 const (
 	numericFixed = 6
 	numericZero  = 1
@@ -33,7 +34,7 @@ func FixedSize(k Kind) int {
 	return 0
 }
 
-// DataSize returns the size of a value of type t in bytes of data.
+// DataSize returns the data size of v, of type t, in bytes, by the rules of Spanner's documentation.
 func (v Value) DataSize(t *Type) int {
 	if v.IsNull() {
 		return 0
@@ -59,8 +60,9 @@ func (v Value) DataSize(t *Type) int {
 	return n
 }
 
-// wireHeads and wireDigit are upper bounds of the bytes that the wire form adds to a value. wireHeads is for the tags
-// and lengths of a field, a Value and a text. wireDigit is for the digits of a value that is not a text.
+// wireHeads and wireDigit are upper bounds, in bytes, for the wire form of a value. wireHeads is the bound of all tags
+// and lengths in a field that holds a google.protobuf.Value. wireDigit is the bound of the whole field, if the value is
+// not a STRING, BYTES, JSON, PROTO, ARRAY or STRUCT.
 const (
 	wireHeads = 12
 	wireDigit = 64
@@ -86,8 +88,9 @@ func (v Value) WireSize() int {
 	return wireDigit
 }
 
-// RowWireSize returns an upper bound of the bytes that RowToWireField appends for a stored payload of n bytes. For a
-// list it is four times n and more, because a NULL element is stored in one byte and takes four on the wire.
+// RowWireSize estimates how many bytes RowToWireField appends for a stored payload of n bytes. Except for a list, the
+// estimate is an upper bound. For a list, it counts four bytes on the wire for each stored byte, as a NULL element
+// needs. Some elements with a short payload need more, such as a DATE near 1970-01-01.
 func RowWireSize(n int, t *Type) int {
 	switch t.Kind {
 	case String, JSON:

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDataSize checks the documented sizes.
+// TestDataSize checks the sizes that Spanner's documentation gives, and the size of the NUMERIC 0.
 func TestDataSize(t *testing.T) {
 	for _, c := range []struct {
 		typ  *Type
@@ -34,8 +34,8 @@ func TestDataSize(t *testing.T) {
 	}
 }
 
-// TestDataSizeOfCodings checks that the stored, key and wire forms of a value all give the same data size as the
-// value.
+// TestDataSizeOfCodings checks that RowDataSize, and for scalars WireDataSize, give the same data size as the value
+// itself.
 func TestDataSizeOfCodings(t *testing.T) {
 	seeds(t, func(t *testing.T, r *rand.Rand) {
 		for range 1000 {

@@ -38,8 +38,9 @@ type Type struct {
 	Elem   *Type   // of an ARRAY, else nil
 	Fields []Field // of a STRUCT, in order; names may be empty or repeat
 	Name   string  // of a PROTO or ENUM: the full name of the message or enumeration, a.b.C
-	// Descriptor describes the PROTO's message or the ENUM's enumeration. It is set where SQL reads fields or names of
-	// values. It is nil where only the type's name matters, as in columns of a schema.
+	// Descriptor describes the PROTO's message or the ENUM's enumeration. It is set where SQL needs the fields of the
+	// message or the value names of the enumeration. It is nil where only the type's name matters, as in the columns of
+	// a schema.
 	Descriptor protoreflect.Descriptor
 }
 

@@ -1,15 +1,15 @@
-// Package value holds GoogleSQL's types and values, and their three encodings: keys, which preserve the order (key.go),
-// rows as stored (row.go), and google.protobuf.Value on the wire (wire.go, fromwire.go). It also reads and prints
-// values as text.
+// Package value holds GoogleSQL's types and values, and the three encodings of values: in keys, whose bytes sort as the
+// values do (key.go), in stored rows (row.go), and as google.protobuf.Value on the wire (wire.go, fromwire.go). The
+// package also reads and prints values as text.
 //
-// A Value is a small struct that is passed by value and never boxed in an interface. It contains scalars itself, and
-// has pointers to texts, arrays and structs. The functions of the read path allocate only the memory that a Value
-// keeps.
+// A Value is a small struct that is passed by value and never boxed in an interface. It contains numbers, times and
+// booleans itself, and has a pointer to anything larger, such as a text or an array. The functions of the read path
+// allocate no memory except that to which a decoded Value points.
 //
-// The errors of this package are simple texts that name the value and the type. The package that answers a user (a
-// caller of usererror) adds what the error means for the request. SQL's functions and casts are in sql/fn; this
-// package has only what several packages need. A PROTO is stored as its bytes, like BYTES, and an ENUM as its number,
-// like an INT64.
+// The errors of this package are simple texts that name the value and the type. A caller that reports such an error to
+// a user adds, with package usererror, what the error means for the request. SQL's functions and casts are in sql/fn;
+// this package has only what several packages need. A PROTO is stored as its bytes, like BYTES, and an ENUM as its
+// number, like an INT64.
 //
 // Imports of this module: nothing.
 package value
@@ -43,7 +43,7 @@ type state uint8
 
 const (
 	stateNull    state = iota // the zero Value is NULL
-	stateSet                  // a value
+	stateSet                  // a value that is not NULL
 	statePending              // spanner.commit_timestamp(), not yet known
 )
 
@@ -105,8 +105,8 @@ func OfProto(b []byte) Value {
 	return v
 }
 
-// Own returns a value with memory of its own: a copy of a STRING, BYTES, PROTO or JSON, and any other
-// value unchanged.
+// Own returns v with a copy of its text or bytes, if v is a STRING, BYTES, PROTO or JSON. It returns any other value
+// unchanged.
 func (v Value) Own() Value {
 	if v.state == stateSet && KeepsTexts(v.kind) {
 		b := make([]byte, v.bits)

@@ -9,7 +9,7 @@ import (
 // A Vector holds values of one type. The type determines which slice holds them; the others are nil:
 //
 //	INT64, ENUM, DATE       Ints: the number, the days since 1970-01-01
-//	TIMESTAMP               Ints: the nanoseconds since 1970, or Values
+//	TIMESTAMP               Ints (the nanoseconds since 1970) or Values; the maker of the Vector chooses
 //	FLOAT64, FLOAT32        Floats
 //	BOOL                    Bools
 //	STRING, BYTES, JSON,
@@ -35,7 +35,7 @@ type Vector struct {
 // IsNull reports whether value i is NULL.
 func (v *Vector) IsNull(i int) bool { return v.Nulls != nil && v.Nulls[i] }
 
-// At returns value i. It does not refer to the vector's text.
+// At returns value i. The returned Value does not refer to the memory of v.Text.
 func (v *Vector) At(i int) Value {
 	if v.Offsets != nil && !v.IsNull(i) {
 		return ofText(v.Type.Kind, string(v.TextAt(i)))
@@ -109,8 +109,8 @@ func (v *Vector) putNulls(dst []Value, stride int, rows []int32) {
 	}
 }
 
-// textChunk is the size of a chunk in bytes. A text that lives long keeps its whole chunk in memory, so chunks are
-// small.
+// textChunk is the largest size, in bytes, of the chunks of memory in which putText puts short texts. A text that lives
+// long keeps its whole chunk in memory, so chunks are small.
 const textChunk = 4 << 10
 
 // putText copies the texts among the values that Put copies. Short texts share chunks of memory.

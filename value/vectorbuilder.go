@@ -11,7 +11,7 @@ type VectorBuilder struct {
 	form   vectorForm
 	n      int
 	nulls  []bool
-	room   []byte // buffer for parts of keys
+	room   []byte // buffer for the text of key parts (see KeyText)
 }
 
 // vectorForm says which slice of a Vector holds the values.
@@ -79,7 +79,7 @@ func (b *VectorBuilder) AppendNull() {
 	b.vector.Nulls = b.nulls
 }
 
-// next records that the next value is not NULL.
+// next counts the value that the caller has just appended, and records that it is not NULL.
 func (b *VectorBuilder) next() {
 	b.n++
 	if b.vector.Nulls != nil {

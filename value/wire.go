@@ -189,8 +189,8 @@ func keyTextToWire(dst, key []byte, k Kind, desc bool) (out, rest []byte) {
 	if k == String {
 		return keyTextBody(appendWireHead(dst, wireString, size), part, desc), rest
 	}
-	// The unescaped bytes are written to dst behind the space for their base64 form. They are encoded from there, and
-	// then removed.
+	// dst gets room for the base64 form, and the unescaped bytes after this room. The bytes are encoded from there, and
+	// then cut off.
 	enc := base64.StdEncoding.EncodedLen(size)
 	dst = appendWireHead(dst, wireString, enc)
 	start := len(dst)
@@ -228,7 +228,7 @@ func (v Value) AppendWireField(dst []byte, tag byte, t *Type) []byte {
 
 // RowToWireField appends a stored payload as RowToWire does, but as a whole field (see AppendWireField).
 func RowToWireField(dst []byte, tag byte, payload []byte, t *Type) []byte {
-	switch t.Kind { // most rows consist of types whose length is known before they are appended
+	switch t.Kind { // the most frequent types have a faster way than BeginField and EndField
 	case String, JSON:
 		return appendTextField(dst, tag, payload)
 	case Bytes, Proto:

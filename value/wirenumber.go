@@ -72,7 +72,7 @@ func (f *numberField) digits(u uint64) {
 // fraction writes a point and a fraction, given in billionths, without zeros at the end.
 func (f *numberField) fraction(billionths uint32) {
 	digits, at := decimalScale, f.at
-	if billionths%10_000_000 == 0 { // mostly hundredths
+	if billionths%10_000_000 == 0 { // a shortcut, because most fractions have at most 2 digits
 		billionths /= 10_000_000
 		digits = 2
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	// SQL's time zones come from the embedded database, so they do not depend on the machine.
+	// Where the machine has no time zone database, this embedded copy serves.
 	_ "time/tzdata"
 )
 
@@ -16,7 +16,7 @@ const DefaultZone = "America/Los_Angeles"
 // maxZoneOffset is the largest offset from UTC, in seconds, of a zone whose name is an offset.
 const maxZoneOffset = 14 * 3600
 
-// zones caches the named zones that were loaded; there are about 600 names.
+// zones caches the named zones that were loaded. It stays small, because there are only about 600 names.
 var zones sync.Map // string to *time.Location
 
 // LoadZone returns the time zone with this name. The name is in the time zone database, where case matters, or is an
@@ -78,7 +78,7 @@ func offsetAt(seconds int64, zone *time.Location) int64 {
 }
 
 // ZoneOffset returns zone's offset from UTC at a time, in seconds, truncated to whole minutes. GoogleSQL prints and
-// extracts timestamps with such offsets, even for times when a zone's offset was not a whole number of minutes.
+// extracts timestamps with such offsets, even for times when the zone's offset was not a whole number of minutes.
 func ZoneOffset(seconds int64, zone *time.Location) int64 {
 	return offsetAt(seconds, zone) / 60 * 60
 }

@@ -37,7 +37,8 @@ func Get() Info {
 const module = "github.com/crowfoot-db/crowfoot"
 
 // of returns the Info from a program's build information, in which Crowfoot is the main module or a dependency. It uses
-// the commit in the build settings only if Crowfoot is the main module, because this commit is that of the main module.
+// the commit in the build settings only if Crowfoot is the main module, because the settings describe the checkout of
+// the main module.
 func of(build *debug.BuildInfo) Info {
 	info := Info{Version: Unknown, Commit: Unknown, Go: build.GoVersion}
 	if build.Main.Path != module {

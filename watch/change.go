@@ -14,8 +14,8 @@ import (
 // If tables are polled, a Transaction has the rows of one table with the same commit timestamp. Two transactions that
 // have written different rows may share a commit timestamp
 // (https://cloud.google.com/spanner/docs/commit-timestamp#overview). Polls deliver such transactions as one. If a
-// change stream is read, a Transaction is one transaction of the database, with all its changes that the stream
-// watches.
+// change stream is read, a Transaction is one transaction of the database. It has all changes of this transaction to
+// tables and columns that the stream watches.
 type Transaction struct {
 	CommitTimestamp time.Time
 	// ReadTimestamp is the timestamp at which a poll read the rows, so the rows have these values at that time. It is
@@ -25,24 +25,25 @@ type Transaction struct {
 	ID string
 	// Tag is the transaction tag; it is only known on change streams.
 	Tag string
-	// System is true if the database itself has made the changes (is_system_transaction), as row deletion policies do.
+	// System is true if the database itself has made the changes, for example to apply a row deletion policy. Change
+	// streams call this is_system_transaction.
 	System bool
 	// Changes are ordered by key when polled, and by record sequence on change streams.
 	Changes []Change
 	// Partial is true if the transaction is larger than MaxTransactionChanges and the next call of the handler gets
-	// more of its changes. Between two calls, a later transaction may overwrite a row that was not read yet. That row
-	// then comes only with the later transaction.
+	// more of its changes. If a table is polled, a later transaction may overwrite a row between these two calls,
+	// before the row is read. The row then comes only with the later transaction.
 	Partial bool
 
-	// handled is the number of Changes, counted from the first, that EachChange has handed out.
+	// handled is the number of Changes, counted from the first, for which the function of EachChange has returned nil.
 	handled int
 }
 
 // MaxTransactionChanges is the maximum number of changes in a Transaction. It is enough for the rows that one commit
 // inserts or updates, because a commit may contain at most 80,000 mutations
 // (https://cloud.google.com/spanner/quotas#limits-for). A poll can still find more rows with one commit timestamp. This
-// happens if several transactions share the timestamp, or if a program has written the same timestamp of its own, or
-// the same change set id, to all of these rows.
+// happens if several transactions share the timestamp, or if a program sets the timestamp column or the change set id
+// of many rows to the same value in several transactions.
 const MaxTransactionChanges = 80_000
 
 // A Change is the change of one row.
@@ -52,9 +53,9 @@ type Change struct {
 	CommitTimestamp time.Time
 	// Key has the columns of the primary key, in the order of the key.
 	Key Row
-	// Values has the new values. For an Upsert, these are all watched columns as they are now. On a change stream, the
-	// stream's value capture type decides which columns are included; the columns of the key are not, and a Delete has
-	// no values.
+	// Values has the new values. An Upsert has the current values of all watched columns. On a change stream, the value
+	// capture type of the stream decides which columns are included. The columns of the key are never included, and a
+	// Delete has no values.
 	Values Row
 	// OldValues has the values before the change, if the changes come from a change stream that captures old values.
 	OldValues Row

@@ -11,30 +11,34 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// ChangeSets describes a table into which every transaction writes a row with an id and its commit timestamp. The
-// transaction also writes the id into the rows that it changes. In this way, tables without a commit timestamp can be
-// watched. Such tables need no index on a commit timestamp, which would get all new entries at its end. Their index is
-// on the ids, which are random, so that new entries spread over the index.
+// ChangeSets describes a table of change sets, with which tables without a commit timestamp can be watched. A change
+// set is the list of rows that one transaction writes. Every transaction inserts a row with a random id and its commit
+// timestamp into the table of change sets, and also writes this id into every row of its change set.
 //
-// The watcher polls the table of change sets. It reads the rows with the id of a change set when the handler is ready
-// for them. If a later transaction has changed a row again, the row comes only with the later transaction. The zero
-// value has the Java library's names:
+// A watched table then needs an index on the ids instead of one on a commit timestamp. An index on a commit timestamp
+// gets all new entries at its end, but random ids spread the new entries over the whole index.
+//
+// The watcher polls the table of change sets. It reads the rows of a change set when the handler is ready for them. If
+// a later transaction has changed a row again, the row comes only with the later transaction.
+//
+// The zero value has the names that Google's Java library Spanner Change Watcher uses. With these names, the tables
+// are:
 //
 //	CREATE TABLE CHANGE_SETS (CHANGE_SET_ID STRING(MAX), COMMIT_TIMESTAMP TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (CHANGE_SET_ID);
 //	CREATE TABLE ... (..., CHANGE_SET_ID STRING(MAX)) ...;
 //
-// with indexes on COMMIT_TIMESTAMP and on the CHANGE_SET_ID of the data.
+// The first table needs an index on COMMIT_TIMESTAMP, and each watched table needs one on CHANGE_SET_ID.
 type ChangeSets struct {
 	Table           string // the table of change sets; "" means CHANGE_SETS
 	ID              string // the key column of that table; "" means CHANGE_SET_ID
 	CommitTimestamp string // the commit-timestamp column of that table; "" means COMMIT_TIMESTAMP
 	DataID          string // the column of the watched tables that holds the id; "" means CHANGE_SET_ID
-	Hint            string // a hint after the name of Table in polls; TableOptions.Hint is the one for the watched table
+	Hint            string // a table hint for queries on Table; TableOptions.Hint is the hint for the watched table
 }
 
-// ReadWriteTransaction runs f in a transaction, as the client's method of this name does, and in the same transaction
-// inserts a row into the table of change sets. f must write the id that it gets into the column DataID of all rows
-// that it writes.
+// ReadWriteTransaction runs f in a transaction, as the client's method of this name does. In the same transaction, it
+// inserts a row into the table of change sets. f must write its parameter id into the column DataID of every row that
+// it writes.
 func (c *ChangeSets) ReadWriteTransaction(ctx context.Context, client *spanner.Client, f func(ctx context.Context, tx *spanner.ReadWriteTransaction, id string) error) (time.Time, error) {
 	id := uuid.NewString()
 	return client.ReadWriteTransaction(ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
@@ -65,8 +69,8 @@ func or(name, otherwise string) string {
 
 func (c *ChangeSets) tableID(database string) TableID { return named(database, c.table()) }
 
-// feed returns the id of the feed that reads change sets for one table. It has the form that the Java library uses in
-// its repository.
+// feed returns the id of the feed that reads change sets for one table. The id has the form that Google's Java library
+// Spanner Change Watcher stores in its repository.
 func (c *ChangeSets) feed(table TableID, shard ShardID) FeedID {
 	text := table.Database + "/" + table.quoted()
 	if shard.Text != "" {
@@ -78,9 +82,9 @@ func (c *ChangeSets) feed(table TableID, shard ShardID) FeedID {
 // changeSetsAtOnce is the maximum number of change sets whose rows one statement reads.
 const changeSetsAtOnce = 100
 
-// changeSetReader reads the rows of change sets, one page at a time, when the handler is ready to take them. So it
-// keeps at most one page in memory, or the rows of one Transaction if these are more. This is true for any number of
-// rows, even if the handler is slow.
+// changeSetReader reads the rows of change sets, one page at a time, when the handler is ready to take them. At any
+// time, it keeps only the rows of one page or of one Transaction in memory. It does so for change sets of any size,
+// even if the handler is slow.
 type changeSetReader struct {
 	client *spanner.Client
 	head   string // SELECT ... WHERE ... IN UNNEST(@ids)
@@ -90,9 +94,9 @@ type changeSetReader struct {
 	order  keyOrder
 	rows   rowReader
 	check  *tableCheck
-	limit  int // rows of a page
-	bytes  int // bytes of a page
-	most   int // changes of a Transaction
+	limit  int // the maximum number of rows in a page
+	bytes  int // the size in bytes at which a page ends early
+	most   int // the maximum number of changes in a Transaction
 	// atOnce is the number of change sets that the next statement reads. It is halved when their rows exceed a page,
 	// and doubled when they have few rows.
 	atOnce int
@@ -162,8 +166,8 @@ func (r *changeSetReader) deliver(ctx context.Context, list []*Transaction, afte
 	return nil
 }
 
-// batchSize returns how many transactions, from the first one on, the next statement reads, and the number of their
-// change sets.
+// batchSize chooses the transactions whose change sets the next statement reads. These are the first n in list, and
+// sets is the number of their change sets.
 func (r *changeSetReader) batchSize(list []*Transaction) (n, sets int) {
 	n, sets = 1, len(list[0].Changes)
 	for n < len(list) && sets+len(list[n].Changes) <= r.atOnce {
@@ -219,8 +223,9 @@ func (tx *Transaction) add(list ...Change) {
 }
 
 // deliverLarge delivers a transaction whose rows exceed a page. All pages of one Transaction are read at the same
-// timestamp. If the rows are split into several Transactions, each begins with a new strong read: the handler may have
-// taken so long for the previous one that its timestamp can no longer be read.
+// timestamp. If the rows are split into several Transactions, each begins with a new strong read. A read at the old
+// timestamp could fail, because the handler may take longer for one Transaction than the database keeps old versions of
+// rows.
 func (r *changeSetReader) deliverLarge(ctx context.Context, tx *Transaction, after Checkpoint, hand handOut) error {
 	out, bound := tx.with(time.Time{}), spanner.StrongRead()
 	for ids := r.ids([]*Transaction{tx}); len(ids) > 0; ids = ids[min(changeSetsAtOnce, len(ids)):] {

@@ -21,7 +21,7 @@ var changeSetTables = []string{
 	"CREATE INDEX ByChangeSet ON A(CHANGE_SET_ID)",
 }
 
-// writeChangeSet writes the rows ids in the given version, together with a change set, in one transaction.
+// writeChangeSet writes one change set in one transaction: rows of table A with the given ids and version.
 func writeChangeSet(t *testing.T, c *spanner.Client, version int, ids ...int) {
 	t.Helper()
 	sets := &ChangeSets{}
@@ -36,8 +36,8 @@ func writeChangeSet(t *testing.T, c *spanner.Client, version int, ids ...int) {
 	}
 }
 
-// versions formats transactions. For example, {7=1 3=1} {4=2 ...} stands for a transaction with rows 7 and 3 in
-// version 1, followed by one with row 4 in version 2 of which more will come.
+// versions formats transactions as text. For example, {7=1 3=1} {4=2 ...} stands for two transactions. The first has
+// rows 7 and 3 in version 1; the second has row 4 in version 2. The dots mean that the second is Partial.
 func versions(list []*Transaction) string {
 	var all []string
 	for _, tx := range list {
@@ -53,8 +53,8 @@ func versions(list []*Transaction) string {
 	return strings.Join(all, " ")
 }
 
-// TestChangeSetPages checks that the rows of a change set are read in several pages if they exceed a page, and that
-// they come in several Transactions if they exceed the limit of one.
+// TestChangeSetPages checks that the rows of a change set are read in several pages if one page cannot hold them, and
+// that they come in several Transactions if one Transaction cannot hold them.
 func TestChangeSetPages(t *testing.T) {
 	c := clienttest.Connect(t, changeSetTables...)
 	writeChangeSet(t, c, 1, 1, 2)
@@ -92,7 +92,7 @@ func TestChangeSetPages(t *testing.T) {
 type keptSink struct {
 	list       []*Transaction
 	checkpoint Checkpoint
-	partial    bool // whether a checkpoint came after a part of a transaction
+	partial    bool // whether a checkpoint covered a transaction before the last part of it was delivered
 }
 
 func (s *keptSink) Deliver(_ context.Context, list []*Transaction) (int, error) {
@@ -137,7 +137,7 @@ func TestChangeSetsAreReadLate(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- w.Run(ctx) }()
 	<-reading
-	for w.Metrics()[0].Rows < sets { // all change sets are known
+	for w.Metrics()[0].Rows < sets { // until the poll has read all change sets
 		time.Sleep(time.Millisecond)
 	}
 	writeChangeSet(t, c, 2, sets-1)

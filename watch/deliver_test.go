@@ -115,8 +115,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestResume checks for each kind of repository that a watcher continues where the previous one stopped. The start of
-// the first watcher must be stored before anything has changed.
+// TestResume checks for each kind of repository that a watcher continues where the previous one stopped. Even if the
+// first watcher sees no changes, it must store the timestamp at which it starts.
 func TestResume(t *testing.T) {
 	c := clienttest.Connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)")
 	apply(t, c, singer(0, "long ago"))

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// described holds the description of a table that INFORMATION_SCHEMA gives.
+// described holds a table's description, as read from INFORMATION_SCHEMA.
 type described struct {
 	id       TableID
 	key      keyOrder
@@ -41,7 +41,7 @@ func describeAt(ctx context.Context, client *spanner.Client, id TableID, at span
 	ro := client.ReadOnlyTransaction().WithTimestampBound(at)
 	defer ro.Close()
 	err := d.readColumns(ctx, ro)
-	if err == nil && len(d.nullable) == 0 { // the name may differ from the table's in case
+	if err == nil && len(d.nullable) == 0 { // the name in id may be spelled in another letter case
 		if err = d.findName(ctx, ro); err == nil {
 			err = d.readColumns(ctx, ro)
 		}
@@ -56,8 +56,8 @@ func describeAt(ctx context.Context, client *spanner.Client, id TableID, at span
 	return d, err
 }
 
-// readColumns reads the columns of the table with exactly this name. Each INFORMATION_SCHEMA view in the query is
-// compared with the name, so that the database looks only at this table, however many tables there are.
+// readColumns reads the columns of the table whose name is exactly the one in d.id. The query filters each
+// INFORMATION_SCHEMA view by this name, so that the database does not look at other tables, however many there are.
 func (d *described) readColumns(ctx context.Context, ro *spanner.ReadOnlyTransaction) error {
 	columns := spanner.Statement{Params: d.names(), SQL: `SELECT c.COLUMN_NAME, c.SPANNER_TYPE, c.IS_NULLABLE = 'YES', c.IS_HIDDEN, IFNULL(o.OPTION_VALUE, '')
 FROM INFORMATION_SCHEMA.COLUMNS c
@@ -120,7 +120,7 @@ func (d *described) names() map[string]any {
 	return map[string]any{"schema": d.id.Schema, "table": d.id.Name}
 }
 
-// recheck is how long rows are read with a known description of a table before the description is checked again.
+// recheck is the interval at which the known description of a table is compared with the database while rows are read.
 const recheck = 10 * time.Second
 
 // tableCheck detects that a table was dropped between two polls and created again with another key. Without the check,
@@ -173,7 +173,7 @@ func (d *described) column(name string) (string, error) {
 
 // code returns the type code of a column.
 func (d *described) code(column string) spannerpb.TypeCode {
-	typ, _, _ := strings.Cut(d.types[column], "(") // STRING(MAX)
+	typ, _, _ := strings.Cut(d.types[column], "(") // STRING(MAX) becomes STRING
 	return spannerpb.TypeCode(spannerpb.TypeCode_value[typ])
 }
 

@@ -22,8 +22,8 @@
 // A source consists of feeds. Each polled table is a feed, and so is a change stream. Feeds run concurrently, and a
 // feed that fails does not stop the others. For each feed, a Repository keeps a Checkpoint that says what was handled.
 // The next Run continues from there. A checkpoint moves only after the handler has returned nil. After a crash of the
-// watcher or its machine, the handler therefore gets again what it has handled since the last stored checkpoint. No
-// change is left out, and the changes of each key come in order again from there.
+// watcher or its machine, the handler therefore gets all changes after the last stored checkpoint, including those that
+// it has already handled. No change is left out, and the changes of each key still come in the order of their commits.
 //
 // Imports of this module: nothing.
 package watch

@@ -90,7 +90,7 @@ func (l *feedRunner) run(ctx context.Context) {
 	defer close(l.over)
 	defer l.w.runnerOver()
 	defer l.note(func() { l.ended = true })
-	if l.before != nil { // the handler of the earlier runner may still run, and that runner stores a last checkpoint
+	if l.before != nil { // wait, because the earlier runner may still call the handler, and then stores a last checkpoint
 		<-l.before.over
 		l.mu.Lock()
 		l.metrics, l.before = l.before.count(), nil
@@ -134,7 +134,7 @@ func (l *feedRunner) count() FeedMetrics {
 	l.mu.Lock()
 	before, m := l.before, l.metrics
 	l.mu.Unlock()
-	if before != nil { // this runner starts with the metrics of the earlier one, and has counted nothing yet
+	if before != nil { // this runner still waits for the earlier one, and has counted nothing yet
 		m = before.count()
 	}
 	m.Feed = l.id
@@ -261,7 +261,7 @@ func (l *feedRunner) call(ctx context.Context, list []*Transaction, handle func(
 
 func (l *feedRunner) handled(list []*Transaction, took time.Duration, err error) {
 	l.note(func() {
-		if !isFatal(err) { // a fatal error ends Run
+		if !isFatal(err) { // a fatal error ends Run, so the feed is not Retrying
 			l.handleErr = err
 		}
 		l.metrics.HandlerTime += took

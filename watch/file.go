@@ -138,8 +138,8 @@ func (f *File) read() ([]fileEntry, error) {
 	return list, nil
 }
 
-// damaged returns the error for a file that Store cannot have written. The error is lasting: to start without the
-// file's checkpoints would leave changes out.
+// damaged returns the error for a file that Store cannot have written. The code FAILED_PRECONDITION prevents a retry.
+// The watcher must not start without the file's checkpoints, because it would leave changes out.
 func (f *File) damaged(err error) error {
 	return status.Errorf(codes.FailedPrecondition, "The file %s does not hold checkpoints: %v", f.name, err)
 }

@@ -36,7 +36,7 @@ func storeIn(t *testing.T, dir string) string {
 }
 
 // TestFileDamaged checks that a file that is empty, cut off at any byte, or filled with other data gives a lasting
-// error. If it were treated like a missing file, the watcher would start anew and leave changes out.
+// error. If a damaged file were treated like a missing one, the watcher would start anew and leave changes out.
 func TestFileDamaged(t *testing.T) {
 	name := storeIn(t, t.TempDir())
 	whole, err := os.ReadFile(name)
@@ -164,7 +164,7 @@ func TestFileShared(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "checkpoints.json")
 	var storing sync.WaitGroup
 	for i := range 8 {
-		f := watch.NewFile(name) // this File stands for another process: only the file lock protects the two from each other
+		f := watch.NewFile(name) // each File stands for a process of its own: only the file lock keeps them apart
 		storing.Go(func() {
 			for n := range 20 {
 				if err := f.Store(t.Context(), feedOf(fmt.Sprint("T", i)), watch.Checkpoint{Timestamp: time.Unix(int64(n+1), 0)}); err != nil {

@@ -10,10 +10,8 @@ import (
 //
 // If Handle returns an error or panics, it is called again with the same transaction until it returns nil, the context
 // ends, or the error is marked with Fatal. The pauses between the calls grow up to a limit. During this time the feed
-// waits, but other feeds do not. For one feed, the handler is called one call at a time. For different feeds it is
-// called concurrently, from different goroutines.
-//
-// A handler may keep the transactions, but must not modify them.
+// waits, but other feeds do not. For one feed, each call begins after the previous one has ended. For different feeds,
+// calls run concurrently in different goroutines.
 type Handler interface {
 	Handle(ctx context.Context, tx *Transaction) error
 }

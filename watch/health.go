@@ -4,7 +4,7 @@ import "time"
 
 // Health is the current state of a watcher.
 type Health struct {
-	// Ready is true if every feed has been read at least once and none is failing.
+	// Ready is true if there is at least one feed, every feed is Running, and none of them has an Err.
 	Ready bool
 	// Listed is true if the source has listed its feeds, even if there are none.
 	Listed bool
@@ -15,7 +15,8 @@ type Health struct {
 type FeedHealth struct {
 	Feed  FeedID
 	State State
-	// Err is the reason why the feed is Retrying or Failed, or why its checkpoint cannot be stored.
+	// Err is the reason why the feed is Retrying or Failed, why its checkpoint cannot be stored, or why old commit
+	// timestamps cannot be set to NULL (TableOptions.PruneAfter).
 	Err error
 	// Since is the time when the feed entered State, by this machine's clock.
 	Since time.Time
@@ -55,10 +56,10 @@ type FeedMetrics struct {
 	Polls        int64         // queries for new rows; a poll with several pages counts once
 	Reads        int64         // pages, or records of a change stream
 	Rows         int64         // rows that were read
-	ReadTime     time.Duration // the sum of all reads
+	ReadTime     time.Duration // the total time of all reads
 	Transactions int64         // transactions that the handler has taken
-	Changes      int64         // the changes in them
-	HandlerTime  time.Duration // the sum of all calls
+	Changes      int64         // the changes in these transactions
+	HandlerTime  time.Duration // the total time of all calls of the handler
 
 	ReadFailures       int64
 	HandlerFailures    int64 // errors and panics

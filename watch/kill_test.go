@@ -87,9 +87,9 @@ var (
 	killWriters = flag.Int("writers", 4, "how many write at once in TestKills")
 )
 
-// TestKills kills watchers and the server at random moments while rows are written, also during calls of the handler.
-// It checks that the newest committed version of every key is delivered. Only a new watcher may deliver an older
-// version of a key after a newer one.
+// TestKills stops watchers and restarts the server in random calls of the handler, while rows are written. It checks
+// that the newest committed version of every key is delivered in the end. A watcher must not deliver an older version
+// of a key after a newer one; only the next watcher may begin with older versions again.
 func TestKills(t *testing.T) {
 	for seed := *killSeed; seed < *killSeed+*kills; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { killWatchers(t, rand.New(rand.NewPCG(seed, 9))) })
@@ -156,8 +156,8 @@ func (k *killRun) write(ctx context.Context, rnd *rand.Rand, writer int) {
 	}
 }
 
-// watchAndKill runs a watcher and stops it in one of the first 25 calls of its handler, chosen at random. From then on,
-// the handler handles its transactions in one half of the runs, and returns an error in the other half. In another
+// watchAndKill runs a watcher and stops it in one of the first 25 calls of its handler, chosen at random. From this
+// call on, the handler returns an error in half of the runs, and handles its transactions in the others. In another
 // random call, the handler may restart the server.
 func (k *killRun) watchAndKill(ctx context.Context, rnd *rand.Rand, o watch.Options) {
 	life, kill := context.WithCancel(ctx)

@@ -16,13 +16,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/watch"
 )
 
-// TestFixedShards checks, for each type of shard column and for one or two values, that a watcher sees only the rows
-// of its shard.
+// TestFixedShards checks, for each type of shard column, that a watcher of one shard value or of a list of values sees
+// only the rows with these values.
 func TestFixedShards(t *testing.T) {
 	now := time.Date(2026, 11, 22, 0, 0, 0, 1000, time.UTC)
 	types := []struct {
 		typ       string
-		one, more any // a shard value, and a list of values of which one is the first
+		one, more any // a shard value, and a list of shard values that begins with it
 		other     any
 	}{
 		{"BOOL", true, []bool{true}, false},

@@ -54,7 +54,7 @@ func (r *rowReader) begin(m *spannerpb.ResultSetMetadata) error {
 	return nil
 }
 
-// change returns the Upsert of a row.
+// change converts a row to a Change of the kind Upsert.
 func (r *rowReader) change(row *spanner.Row, commit time.Time) Change {
 	n, k := len(r.columns), len(r.keyAt)
 	if len(r.values) < n || len(r.keys) < k {

@@ -22,8 +22,9 @@ type poll struct {
 	interval, max time.Duration
 }
 
-// ID returns the id of the feed, which names the polled table. For change sets the polled table is the table of change
-// sets, and the shard names the watched table, as in the Java library.
+// ID returns the id of the feed, which names the polled table. If the table is watched through change sets, the polled
+// table is the table of change sets, and the shard names the watched table. Google's Java library Spanner Change
+// Watcher does the same.
 func (p *poll) ID() FeedID {
 	id := FeedID{TableID: p.table}
 	if p.o.Shards != nil {
@@ -51,7 +52,7 @@ const (
 	idleCheckpoint = time.Minute
 )
 
-// Read polls the table until ctx ends. One goroutine reads pages and this one delivers them, so that the next page is
+// Read polls the table until ctx ends. A new goroutine reads pages while Read delivers them, so that the next page is
 // read while the handler works.
 func (p *poll) Read(ctx context.Context, from Checkpoint, out Sink) error {
 	t, err := p.open(ctx, from, out)
@@ -74,7 +75,7 @@ func (p *poll) Read(ctx context.Context, from Checkpoint, out Sink) error {
 	}()
 	err = t.deliver(ctx)
 	cancel()
-	for range t.batches { // until the reading goroutine has ended
+	for range t.batches { // discard batches until the goroutine that reads has ended
 	}
 	<-pruned
 	if err == nil {
@@ -83,7 +84,7 @@ func (p *poll) Read(ctx context.Context, from Checkpoint, out Sink) error {
 	return err
 }
 
-// tail is a running poll.
+// tail holds the state of a running poll.
 type tail struct {
 	*poll
 	out     Sink
@@ -111,16 +112,17 @@ type tail struct {
 	pages   chan struct{} // holds one value for each page that was begun and not yet delivered
 }
 
-// batch is what the goroutine that reads sends to the one that delivers.
+// batch holds transactions that the reading goroutine sends to the delivering one.
 type batch struct {
 	list  []*Transaction
 	after []Checkpoint // the checkpoint after each transaction
 	// through is the checkpoint after the whole batch. It also covers change sets that the handler does not get,
 	// because all their rows were written again later.
 	through Checkpoint
-	ends    bool       // the batch is the last one of its page
-	drained time.Time  // the timestamp of the read, if it found no more rows; else zero
-	idle    Checkpoint // the checkpoint at the timestamp drained, if all later commits must have later timestamps; else zero
+	ends    bool      // the batch is the last one of its page
+	drained time.Time // the timestamp of the read, if it found no more rows; else zero
+	// idle is a checkpoint at the timestamp drained, if all later commits must have timestamps after it; else zero.
+	idle Checkpoint
 }
 
 // open reads the table's columns from the database and builds the query for pages.
@@ -199,7 +201,7 @@ func (p *poll) next(interval time.Duration, rows int) time.Duration {
 func (t *tail) poll1(ctx context.Context) (int, error) {
 	all, began := 0, time.Time{}
 	for {
-		if t.position.Key != nil { // the page begins after a key within a timestamp
+		if t.position.Key != nil { // the page begins among rows that have the same timestamp
 			if err := t.check.check(ctx, t.newest); err != nil {
 				return all, err
 			}

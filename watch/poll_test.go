@@ -65,8 +65,9 @@ func TestMadeAgain(t *testing.T) {
 	}
 }
 
-// TestMadeAgainWhileStopped stores a position within a transaction, and then gives the table another key. The feed
-// must then read all rows of the new table.
+// TestMadeAgainWhileStopped starts a feed from a checkpoint with a position within a transaction. The key columns in
+// this position differ from those of the table, as if the table had been created again with another key while no
+// watcher ran. The feed must then read all rows of the table.
 func TestMadeAgainWhileStopped(t *testing.T) {
 	c := clienttest.Connect(t, "CREATE TABLE T (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 	if _, err := c.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("T", []string{"Id", "Ts"}, []any{1, spanner.CommitTimestamp})}); err != nil {
@@ -86,8 +87,9 @@ func TestMadeAgainWhileStopped(t *testing.T) {
 	}
 }
 
-// TestCheckedBeforeTheHandlerIsReady checks that the feed checks the table of a page before it waits for the handler.
-// That wait may be longer than the database keeps old versions, so that a later check would fail.
+// TestCheckedBeforeTheHandlerIsReady checks that before a page, the feed first checks whether the table was created
+// again, and only then waits for the handler. The wait may be longer than the database keeps old versions, and a check
+// after it would then fail.
 func TestCheckedBeforeTheHandlerIsReady(t *testing.T) {
 	const table = "CREATE TABLE T (A INT64 NOT NULL, B INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (%s)"
 	c := clienttest.Connect(t, fmt.Sprintf(table, "A"))

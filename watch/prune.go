@@ -24,14 +24,14 @@ const (
 
 // pruner sets commit timestamps that are older than a given age to NULL. Polls do not see this as a change, because
 // they do not find rows without a commit timestamp. If a row is written meanwhile, the row keeps its new timestamp,
-// since the transaction that sets NULL checks the old one.
+// since the transaction that sets NULL first reads the timestamps again.
 type pruner struct {
 	client *spanner.Client
 	table  TableID
 	name   string // the table's name in mutations
 	commit string
 	key    []string
-	text   string // the query, without the condition on shards
+	text   string // the query up to WHERE; a condition on shards may follow, and then tail
 	tail   string
 	shards ShardProvider
 	after  time.Duration

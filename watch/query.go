@@ -21,10 +21,12 @@ import (
 //
 //	SELECT * FROM `Singers`@{FORCE_INDEX=…} WHERE `Shard` IN UNNEST(@shards) AND `Updated` > @after ORDER BY `Updated`, `Id` LIMIT @limit
 //
-// A page that begins after a key has `Updated` IS NOT NULL AND (`Updated` > @after OR `Updated` = @after AND `Id` >
-// @key0) instead. The database reads this as two ranges of the index in each shard. (IS NOT NULL is redundant, but
-// NULL_FILTERED indexes need it.) So the cost of a page depends only on its own rows, however far the watcher is
-// behind.
+// If the page begins after a key, the query has another condition in place of `Updated` > @after:
+//
+//	`Updated` IS NOT NULL AND (`Updated` > @after OR `Updated` = @after AND `Id` > @key0)
+//
+// The database reads this as two ranges of the index in each shard. (IS NOT NULL is redundant, but NULL_FILTERED
+// indexes need it.) So the cost of a page depends only on its own rows, however far the watcher is behind.
 type pageQuery struct {
 	head   string // SELECT ... WHERE
 	commit string // the commit-timestamp column, quoted
@@ -37,7 +39,7 @@ type pageQuery struct {
 func newPageQuery(d *described, commit, columns string, o TableOptions) *pageQuery {
 	q := &pageQuery{commit: quote(commit), shards: o.Shards, limit: o.Limit}
 	for _, k := range d.key {
-		if k.name != commit { // all rows of one timestamp have the same value in the commit-timestamp column
+		if k.name != commit { // rows with the same commit timestamp are ordered by the other columns of the key
 			q.key = append(q.key, k)
 		}
 	}
@@ -55,8 +57,8 @@ func (t TableID) quoted() string {
 	return quote(t.Schema) + "." + quote(t.Name)
 }
 
-// selectList returns the SELECT list: the requested columns, the key columns, and the column more. If no columns are
-// requested, the list contains *, so that the next poll also returns columns that are added to the table later.
+// selectList returns a SELECT list with the columns in asked, the key columns, and the column that more names. If asked
+// is empty, the list contains *, so that the next poll also returns columns that are added to the table later.
 func (d *described) selectList(asked []string, more string) (string, error) {
 	need := append(d.keyNames(), more)
 	if len(asked) == 0 {
@@ -174,8 +176,8 @@ func (k keyOrder) orderBy() string {
 	return strings.Join(list, ", ")
 }
 
-// behind returns the SQL condition that a row comes after a key. It adds the key's values to params. It returns "" if
-// no row can come after the key. For example:
+// behind returns an SQL condition that is true for the rows that come after a key. It adds the key's values to params.
+// It returns "" if no row can come after the key. For example:
 //
 //	(k0 > @key0 OR k0 = @key0 AND (k1 < @key1 OR k1 IS NULL))
 //

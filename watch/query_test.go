@@ -150,8 +150,8 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// TestForeignPosition checks that a checkpoint of another kind of feed gives a lasting error. If it were ignored, the
-// feed would start anew.
+// TestForeignPosition checks that a checkpoint from another kind of feed, such as a change stream, gives a lasting
+// error. The feed must not ignore a position that it cannot read.
 func TestForeignPosition(t *testing.T) {
 	if _, err := newPosition(Checkpoint{Position: "token"}, nil); !lasting(err) {
 		t.Error(err)

@@ -7,9 +7,9 @@ import (
 
 // A Repository keeps the checkpoints of feeds. Its methods may be called from several goroutines.
 //
-// Several watchers may share a repository if they have different feeds, that is, different tables or shards. If a
-// running watcher finds a checkpoint of its feed that another watcher has stored, its Run ends with
-// FAILED_PRECONDITION, since two watchers would overwrite each other's progress.
+// Several watchers may share a repository if they have different feeds, that is, different tables or shards. If another
+// watcher stores a checkpoint of a feed while Run delivers this feed, Run ends with FAILED_PRECONDITION. Otherwise
+// the two watchers would overwrite each other's progress.
 type Repository interface {
 	// Check tests whether the repository can be used, and creates what is missing, such as a table. It is called
 	// before the first Load.

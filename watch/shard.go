@@ -14,15 +14,16 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// A ShardProvider selects rows of a table by a shard column. If an index begins with a commit timestamp, all new
-// entries go to the end of the index. A shard column before the commit timestamp spreads the entries over the index
+// A ShardProvider selects rows of a table by a shard column. A shard column spreads the load of writes: if an index
+// begins with a commit timestamp, all new entries go to the end of the index, where one server must take them all. With
+// a shard column before the commit timestamp, new entries go to many places of the index
 // (https://cloud.google.com/spanner/docs/schema-design#creating-indexes).
 type ShardProvider interface {
 	// ID identifies the shard in a repository, where each shard of a table has a checkpoint of its own.
 	ID() ShardID
-	// Filter returns a WHERE condition and its parameters. The condition must hold for every row of the shard whose
-	// commit timestamp is later than the parameter after and at most a little later than the parameter now. now is
-	// about the current time.
+	// Filter returns a WHERE condition and the values of its query parameters. The condition must hold for every row of
+	// the shard whose commit timestamp is later than after and not later than now. A poll passes an estimate of the
+	// current time as now, so the condition must also hold for rows with slightly later commit timestamps.
 	Filter(after, now time.Time) (condition string, params map[string]any)
 }
 
@@ -61,8 +62,8 @@ func (s fixedShard) Filter(time.Time, time.Time) (string, map[string]any) {
 	return s.condition, map[string]any{"shards": s.value}
 }
 
-// shardText returns a value as text in the coding of Spanner's API, and the type of the value in a repository. A
-// NUMERIC gets the type STRING, since repositories have no type for it.
+// shardText returns the text and the type for the ShardID of a value. The text is in the coding of Spanner's API. A
+// NUMERIC gets the type STRING, since the table of SpannerTable has no NUMERIC column.
 func shardText(value any) (string, spannerpb.TypeCode, bool) {
 	switch v := value.(type) {
 	case bool:
@@ -85,9 +86,9 @@ func shardText(value any) (string, spannerpb.TypeCode, bool) {
 	return "", 0, false
 }
 
-// shardList returns a list of shards as the Java library writes it into the column SHARD_ID_STRING. The values are
-// separated by commas. Strings are in base64; floating-point numbers and timestamps have the form in which Java prints
-// them.
+// shardList returns a list of shards as Google's Java library Spanner Change Watcher writes it into the column
+// SHARD_ID_STRING. The values are separated by commas. Strings are in base64; floating-point numbers and timestamps have
+// the form in which Java prints them.
 func shardList(value any) (string, bool) {
 	switch v := value.(type) {
 	case []bool:
@@ -118,7 +119,7 @@ func join[T any](list []T, text func(T) string) string {
 	return strings.Join(parts, ",")
 }
 
-// decimal formats a NUMERIC without zeros at its end.
+// decimal formats a NUMERIC without trailing zeros after the decimal point.
 func decimal(r *big.Rat) string {
 	s := spanner.NumericString(r)
 	if strings.Contains(s, ".") {
@@ -149,8 +150,8 @@ func withFraction(s string) string {
 	return s + ".0"
 }
 
-// javaTimestamp formats a time as toString of Java's com.google.cloud.Timestamp does: with nine digits after the
-// second, or without a fraction if it is zero.
+// javaTimestamp formats a time as toString of Java's com.google.cloud.Timestamp does: with a fraction of nine digits, or
+// without a fraction if the nanoseconds are zero.
 func javaTimestamp(t time.Time) string {
 	if t.Nanosecond() == 0 {
 		return t.UTC().Format("2006-01-02T15:04:05Z")
@@ -158,9 +159,9 @@ func javaTimestamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000000000Z")
 }
 
-// NotNullShard selects the rows whose shard column is not NULL. The query can then use a NULL_FILTERED index on the
-// column, which stays small if TableOptions.PruneAfter removes old rows from it. It suits columns with few different
-// values, since the query reads the index once for each value.
+// NotNullShard selects the rows whose shard column is not NULL. A poll can then use a NULL_FILTERED index on the shard
+// column and the commit timestamp. The index stays small if TableOptions.PruneAfter removes old rows from it.
+// NotNullShard suits shard columns with few different values, since each poll searches the index once for each value.
 func NotNullShard(column string) ShardProvider { return notNullShard(column) }
 
 type notNullShard string

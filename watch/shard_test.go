@@ -44,7 +44,8 @@ var fixedShards = []struct {
 	{[]time.Time{day, day.Truncate(time.Second)}, "STRING 2026-11-22T10:11:12.345678000Z,2026-11-22T10:11:12Z"},
 }
 
-// TestFixedShardIDs checks that the ids of fixed shards are those that the Java library stores.
+// TestFixedShardIDs checks that the ids of fixed shards are those that Google's Java library Spanner Change Watcher
+// stores.
 func TestFixedShardIDs(t *testing.T) {
 	for _, s := range fixedShards {
 		p, err := FixedShard("Shard", s.value)
@@ -60,8 +61,8 @@ func TestFixedShardIDs(t *testing.T) {
 	}
 }
 
-// TestSpannerTableKeepsShards checks that the table that Check creates keeps checkpoints of each type of shard, each
-// in a row of its own.
+// TestSpannerTableKeepsShards checks that the table that Check creates can hold a checkpoint for a shard of each type.
+// Each checkpoint must be in a row of its own.
 func TestSpannerTableKeepsShards(t *testing.T) {
 	c := clienttest.Connect(t)
 	ctx := context.Background()
@@ -161,8 +162,8 @@ func TestIntervalShards(t *testing.T) {
 	}
 }
 
-// TestCycles checks that after a long stop, at any date, a watcher asks for all shards of an interval whose shards
-// repeat.
+// TestCycles checks the intervals whose shards repeat. After a long stop, a watcher must ask for all shards of the
+// interval, whatever the current date is.
 func TestCycles(t *testing.T) {
 	for i, count := range map[Interval]int{MinuteOfHour: 60, HourOfDay: 24, DayOfWeek: 7, DayOfMonth: 31, WeekOfYear: 54, DayOfYear: 366} {
 		for now := time.Date(2018, 1, 1, 12, 0, 0, 0, time.UTC); now.Year() < 2106; now = now.AddDate(0, 0, 97) {
@@ -173,8 +174,8 @@ func TestCycles(t *testing.T) {
 	}
 }
 
-// TestTimeShardFilter checks that a poll asks for every shard since the checkpoint, or for all shards if these are too
-// many to list.
+// TestTimeShardFilter checks that a poll asks for the shards of all times since the checkpoint, each once. If these
+// shards are too many to list, the poll must ask for all rows whose shard is not NULL.
 func TestTimeShardFilter(t *testing.T) {
 	for name, i := range Intervals() {
 		for _, back := range []time.Duration{0, time.Second, time.Hour, 50 * time.Hour, 200 * 24 * time.Hour, 3000 * 24 * time.Hour} {

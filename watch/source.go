@@ -10,10 +10,10 @@ import (
 // A Source lists the feeds from which changes come.
 type Source interface {
 	// ID returns the zero FeedID if the source never gets new feeds. Otherwise, the repository stores under this id
-	// the timestamp at which watching began, and new feeds begin there.
+	// the start timestamp of the first watcher, and feeds that appear later start at this timestamp.
 	ID() FeedID
-	// Feeds lists the feeds that exist now. The watcher calls it again after each Options.DiscoveryInterval. It starts
-	// feeds that are new and stops feeds that are no longer listed.
+	// Feeds lists the feeds that exist now. The watcher calls Feeds again after each Options.DiscoveryInterval. Then the
+	// watcher starts the feeds that are new and stops those that are no longer listed.
 	Feeds(ctx context.Context) ([]Feed, error)
 	// Now returns the timestamp of a strong read. A feed without a checkpoint starts after this timestamp, unless
 	// Options.Start gives another one.
@@ -31,17 +31,17 @@ type Feed interface {
 
 // A Sink takes the changes that a feed reads. Its methods may be called from several goroutines.
 type Sink interface {
-	// Deliver passes transactions to the handler, in this order. It returns how many of them, counted from the first,
-	// the handler has handled. If these are not all, Deliver also returns an error, because ctx has ended or the
-	// handler's error is fatal. Read must return that error.
+	// Deliver passes the transactions of a list to the handler, in the order of the list. It returns how many of them,
+	// counted from the first, the handler has handled. If the handler has not handled all, Deliver also returns an
+	// error: ctx has ended, or the handler's error is fatal. Read must return that error.
 	Deliver(ctx context.Context, list []*Transaction) (int, error)
 	// Checkpoint tells the watcher how much has been delivered. The watcher stores c within
 	// Options.CheckpointInterval, and when Run ends.
 	Checkpoint(c Checkpoint)
 	// Stored returns the newest checkpoint that is stored in the repository.
 	Stored() Checkpoint
-	// Delivered tells the watcher that every change that was committed at or before until has been delivered. A call of
-	// Checkpoint tells it the same for c.Timestamp.
+	// Delivered tells the watcher that all changes with commit timestamps up to the parameter until are delivered. A
+	// call of Checkpoint tells the watcher the same for commit timestamps up to c.Timestamp.
 	Delivered(until time.Time)
 	// Observe adds a read of the source to the metrics.
 	Observe(r Reading)
@@ -49,7 +49,8 @@ type Sink interface {
 	Report(err error)
 }
 
-// A Reading describes one read of the source: a page of a poll, or a record of a change stream.
+// A Reading describes one read of the source: a page of a poll, or a record of a change stream. If Pruned is not 0, the
+// Reading describes one pruning of old commit timestamps instead, and its other fields are zero.
 type Reading struct {
 	Timestamp time.Time // the timestamp at which the source was read
 	Polls     int       // 1 for the first page of a poll, else 0, so that a poll counts once
@@ -72,18 +73,20 @@ func (f FeedID) String() string {
 	return f.TableID.String() + " shard " + f.Shard.Text
 }
 
-// ShardID is the value, or list of values, that a feed's rows have in the shard column.
+// ShardID is the value, or list of values, that a feed's rows have in the shard column. If a table is watched through
+// ChangeSets, its ShardID holds the table's full name, followed by this value.
 type ShardID struct {
-	Type spannerpb.TypeCode // the type of the shard column; STRING for a list
-	Text string             // the value as JSON of Spanner's API, without quotation marks; a list has commas between its values
+	Type spannerpb.TypeCode // the type of the shard column; STRING for a list, a NUMERIC, or a table's name
+	// Text is the value in the coding of Spanner's API. The values of a list are separated by commas, and strings in a
+	// list are in base64.
+	Text string
 }
 
 // A Checkpoint says how much of a feed is delivered.
 type Checkpoint struct {
-	// Timestamp is a commit timestamp up to which everything is delivered: every change that was committed at or
-	// before it.
+	// Every change that was committed at or before Timestamp is delivered.
 	Timestamp time.Time
-	// Position says what else has been delivered after Timestamp, in a format that only the feed knows; "" if nothing.
-	// If a repository cannot store it, everything after Timestamp is delivered again.
+	// Position says which changes after Timestamp are delivered, in a format that only the feed knows; "" means none.
+	// If a repository cannot store Position, all changes after Timestamp are delivered again.
 	Position string
 }

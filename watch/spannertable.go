@@ -21,11 +21,13 @@ import (
 )
 
 // SpannerTable keeps checkpoints in a table of a Spanner database, which may be the watched database or another. The
-// table has the form that the Java library uses, so either library can continue where the other has stopped. The table
-// has no column for Checkpoint.Position: if only a part of a transaction was handled, the whole transaction comes
-// again. The Java library stores a timestamp as soon as it has delivered the first row with that timestamp. So if the
-// Java library is stopped within a transaction, the other rows of the transaction are lost, even if this package
-// continues from there.
+// table has the form that Google's Java library Spanner Change Watcher uses, so either library can continue where the
+// other has stopped. The table has no column for Checkpoint.Position. So if only a part of a transaction was handled,
+// the whole transaction comes again.
+//
+// The Java library stores a timestamp as soon as it has delivered the first row with that timestamp. So if the Java
+// library is stopped within a transaction, the other rows of the transaction are lost, even if this package continues
+// from the stored timestamp.
 type SpannerTable struct {
 	Client *spanner.Client
 	// Table is the name of the table; "" is LAST_SEEN_COMMIT_TIMESTAMPS.

@@ -25,7 +25,7 @@ type Stream struct {
 	Include []string
 	// Exclude lists tables whose changes are not delivered.
 	Exclude []string
-	// Heartbeat is the interval at which the database reports that nothing has changed, which lets the checkpoint
+	// Heartbeat is the interval at which the database reports that nothing has changed. Each report lets the checkpoint
 	// move. 0 means one second, the minimum.
 	Heartbeat time.Duration
 }
@@ -50,8 +50,8 @@ func (s *Stream) Feeds(ctx context.Context) ([]Feed, error) {
 	return []Feed{f}, nil
 }
 
-// find returns the stream's name in the spelling with which it was created, since names are not case-sensitive. It
-// returns "" if there is no such stream.
+// find returns the name with which the stream was created. It may differ from s.Name in case. find returns "" if there
+// is no such stream.
 func (s *Stream) find(ctx context.Context) (name string, err error) {
 	names := spanner.Statement{
 		SQL:    "SELECT CHANGE_STREAM_NAME FROM INFORMATION_SCHEMA.CHANGE_STREAMS WHERE LOWER(CHANGE_STREAM_NAME) = @name",
@@ -156,7 +156,8 @@ func (r *streamReader) initial(start time.Time) (list []partitionPosition, err e
 	return list, err
 }
 
-// query reads a partition or, if token is "", the list of partitions. It calls each with the records of every row.
+// query reads a partition or, if token is "", the list of partitions. For every row, it calls the function each with the
+// row's records.
 func (r *streamReader) query(start time.Time, token string, each func(*changeRecords) error) error {
 	heartbeat := max(r.Heartbeat, time.Second)
 	statement := spanner.Statement{
@@ -290,7 +291,7 @@ type streamReader struct {
 	mu           sync.Mutex
 	room         sync.Cond                             // signals that a queue has become shorter, so that there is room in it
 	partitions   map[string]*streamPartition           // by token; partitions that are being read, and those that wait for their parents
-	transactions map[transactionKey]*streamTransaction // those with several records
+	transactions map[transactionKey]*streamTransaction // undelivered transactions that have several records
 	candidates   []*streamTransaction                  // transactions that may have become ready for delivery
 }
 
@@ -306,16 +307,16 @@ type streamPartition struct {
 	token   string
 	parents []string // the tokens of parents that are not completely delivered
 	started bool
-	// from and delivered say what of the partition is delivered: everything before from, and the transactions at from
-	// whose ids are in delivered.
+	// from and delivered say how much of the partition is delivered: all transactions before the timestamp from, and
+	// those transactions at this timestamp whose ids are in delivered.
 	from      time.Time
 	delivered []string
 	heartbeat time.Time // everything up to this timestamp has been read
 
 	queue    []*streamTransaction // transactions that were read and are not yet delivered, in the order of their records
-	popped   int                  // the number of transactions at the head of queue that were passed to the handler and are not yet delivered
-	changes  int                  // in the queue
-	bytes    int                  // of JSON in the queue
+	popped   int                  // the number of transactions at the head of queue that popReady has returned
+	changes  int                  // the number of changes in queue
+	bytes    int                  // the bytes of JSON of the changes in queue
 	ended    bool
 	children []childPartition
 }

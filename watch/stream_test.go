@@ -69,7 +69,7 @@ func TestStream(t *testing.T) {
 	if err := last.Changes[0].OldValues.Decode("Name", &name); err != nil || name != "before" {
 		t.Errorf("the old name is %q, %v", name, err)
 	}
-	eventually(func() bool { // a heartbeat moves Delivered there
+	eventually(func() bool { // a heartbeat moves Delivered past the last transaction
 		h := w.Health()
 		return h.Ready && !h.Feeds[0].Delivered.Before(last.CommitTimestamp)
 	})

@@ -69,8 +69,8 @@ func (s structFields) array(name string) structFields {
 	return nil
 }
 
-// field returns the value of field i. If there is no such field, it returns nil, which reads as an empty value of any
-// kind.
+// field returns the value of field i. If there is no such field, it returns nil. Getters such as GetStringValue return
+// empty values for nil.
 func field(values []*structpb.Value, i int) *structpb.Value {
 	if i < 0 || i >= len(values) {
 		return nil

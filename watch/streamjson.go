@@ -15,9 +15,9 @@ import (
 // objects before it makes the rows, so that it can allocate memory of the right size. Strings without escapes are
 // substrings of the text.
 type modDecoder struct {
-	cells []cell // the columns of the rows that were scanned
-	made  int    // the number of cells that row has returned
-	// space for the rows
+	cells []cell // the cells of all scanned rows, one row after the other
+	made  int    // the number of cells from which the method row has made rows
+	// memory for the values of the rows; see allocate
 	values []*structpb.Value
 	texts  []textValue
 }
@@ -57,7 +57,7 @@ func (d *modDecoder) scan(text string, columns []Column) error {
 		if err != nil {
 			return err
 		}
-		if next >= len(columns) || columns[next].Name != name { // most objects list the columns in the order of columns
+		if next >= len(columns) || columns[next].Name != name { // most objects have the same order as the slice columns
 			next = Row{Columns: columns}.Index(name)
 		}
 		if next >= 0 {
@@ -162,7 +162,8 @@ func (s *jsonText) takes(c byte) bool {
 	return false
 }
 
-// object reads an object. For each member, it calls member, which must read the value after the colon.
+// object reads an object. It calls the function member with the name of each member. This function must read the value
+// after the colon.
 func (s *jsonText) object(depth int, member func(name string) error) error {
 	return s.list('{', '}', depth, func() error {
 		s.space()
@@ -177,7 +178,7 @@ func (s *jsonText) object(depth int, member func(name string) error) error {
 	})
 }
 
-// list reads elements between two brackets, separated by commas. It calls element to read each of them.
+// list reads elements between two brackets, separated by commas. It calls the function element to read each of them.
 func (s *jsonText) list(opening, closing byte, depth int, element func() error) error {
 	if depth >= maxJSONDepth {
 		return errors.New("JSON that is nested too deep")

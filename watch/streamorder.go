@@ -15,9 +15,9 @@ import (
 // transaction with an earlier timestamp is left in the queues of these partitions. So transactions are delivered
 // whole, and those that change one key come in the order of their commits.
 //
-// Transactions with the same timestamp have changed different rows. They come in any order: two partitions may hold
-// them in different orders, and a partition may hold records of one between records of another. No transaction waits
-// for ever, because the one with the lowest timestamp never waits for another.
+// Transactions with the same timestamp have changed different rows, so they are delivered in any order. Two partitions
+// may hold their records in different orders, and a partition may hold records of one transaction between records of
+// another. No transaction waits for ever, because the one with the lowest timestamp never waits for another.
 
 // transactionKey identifies a transaction.
 type transactionKey struct {
@@ -62,8 +62,8 @@ func (r *streamReader) addData(p *streamPartition, d *dataRecord) {
 	}
 }
 
-// popReady returns the transactions that can be delivered, in a valid order, and marks them as popped. The caller
-// holds mu.
+// popReady returns the transactions that can be delivered now, in the order in which to deliver them. It marks them as
+// popped. The caller holds mu.
 func (r *streamReader) popReady() (list []*streamTransaction) {
 	for len(r.candidates) > 0 {
 		tx := r.candidates[0]
@@ -121,7 +121,7 @@ func (r *streamReader) deliver() error {
 	defer r.checkpoint()
 	tick := time.NewTimer(checkpointEvery)
 	defer tick.Stop()
-	due, dirty := true, false // due: enough time has passed for a checkpoint; dirty: something has been delivered since the last one
+	due, dirty := true, false // due: it is time for a checkpoint; dirty: there may be progress since the last checkpoint
 	for {
 		select {
 		case <-r.work:
@@ -148,7 +148,7 @@ func (r *streamReader) deliver() error {
 // handOut passes transactions to the handler, and removes those that it has handled from their queues.
 func (r *streamReader) handOut(list []*streamTransaction) error {
 	var out []*Transaction
-	last := make([]int, 0, len(list)) // last[i] is the length of out after the parts of list[i]
+	last := make([]int, 0, len(list)) // last[i] is the number of elements of out that come from list[:i+1]
 	for _, tx := range list {
 		out = append(out, r.transaction(tx)...)
 		last = append(last, len(out))
@@ -169,9 +169,8 @@ func (r *streamReader) handOut(list []*streamTransaction) error {
 	return err
 }
 
-// transaction converts a transaction to what the handler gets: one or more Transactions of at most
-// MaxTransactionChanges changes each. The list is empty if the stream's options include none of the transaction's
-// tables.
+// transaction converts a transaction to the Transactions that the handler gets. Each of them has at most
+// MaxTransactionChanges changes. The list is empty if the stream's options include none of the transaction's tables.
 func (r *streamReader) transaction(tx *streamTransaction) (list []*Transaction) {
 	slices.SortFunc(tx.records, func(a, b *dataRecord) int { return cmp.Compare(a.sequence, b.sequence) })
 	var changes []Change

@@ -90,7 +90,8 @@ func randomRecords(t *testing.T, r *rand.Rand) *structpb.Value {
 
 func pick[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 
-// randomData returns a random data_change_record. Only few records share a table and its columns.
+// randomData returns a random data_change_record. Two successive records rarely have the same table with the same
+// columns.
 func randomData(r *rand.Rand) []any {
 	names := []string{"Id", "Name", "é", "Info", `a"b`}
 	var columns, mods []any
@@ -129,7 +130,7 @@ func randomObject(r *rand.Rand, names []string) string {
 	return text
 }
 
-// randomJSON returns a random JSON value.
+// randomJSON returns a random JSON value or, sometimes, a text that is not valid JSON.
 func randomJSON(r *rand.Rand, depth int) string {
 	switch n := r.IntN(24); {
 	case n == 0 && depth < 4:
@@ -316,8 +317,8 @@ func (s structValue) index(name string) int {
 	return -1
 }
 
-// value returns the value of a field. If there is no such field, it returns nil, which reads as an empty value of any
-// kind.
+// value returns the value of a field. If there is no such field, it returns nil. Getters such as GetStringValue return
+// empty values for nil.
 func (s structValue) value(name string) *structpb.Value {
 	if i := s.index(name); i >= 0 {
 		return s.values[i]

@@ -13,8 +13,8 @@ import (
 // write of a row must set this column to PENDING_COMMIT_TIMESTAMP() (spanner.CommitTimestamp). Polls do not see a
 // write that sets the column to a time in the past.
 //
-// Create an index on the shard column, if there is one, and the commit timestamp. Without such an index, every poll
-// reads the whole table.
+// Create an index on the commit timestamp. If TableOptions.Shards selects rows by a shard column, the index must have
+// this column before the commit timestamp. Without such an index, every poll reads the whole table.
 //
 // If a table is dropped and created again, its feed continues from its checkpoint. No row is left out, because all rows
 // of the new table have later commit timestamps than the checkpoint. If the new table has another primary key and was
@@ -59,9 +59,9 @@ type TableOptions struct {
 	// (https://cloud.google.com/spanner/docs/introspection/troubleshooting-with-tags).
 	RequestTag string
 	// PruneAfter, if not 0, is the age after which the commit timestamp of a row is set to NULL, once a stored
-	// checkpoint says that the row was delivered. A NULL_FILTERED index on the column then stays small. Other watchers
-	// of the table must never lag by that age, because they do not see pruned rows. If no index has the column,
-	// pruning locks the whole table each time. PruneAfter cannot be combined with ChangeSets.
+	// checkpoint says that the row was delivered. A NULL_FILTERED index on the commit timestamp then stays small. No
+	// other watcher of the table may lag by PruneAfter or more, because it would not see the pruned rows. If no index
+	// has the commit timestamp, each pruning locks the whole table. PruneAfter cannot be combined with ChangeSets.
 	PruneAfter time.Duration
 }
 

@@ -44,14 +44,14 @@ func TestDatabase(t *testing.T) {
 		t.Errorf("delivered %v", tables)
 	}
 	clienttest.Alter(t, "DROP TABLE Later")
-	eventually(func() bool { return len(w.Health().Feeds) == 2 }) // until the watcher has removed the table
+	eventually(func() bool { return len(w.Health().Feeds) == 2 }) // the watcher has removed the feed of Later
 	clienttest.Alter(t, "CREATE TABLE Later (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
 	apply(t, c, key("Later", 2))
 	r.wait(t, atLeast(6))
 }
 
-// TestLargeTransaction checks that a transaction whose rows take several pages is delivered as one Transaction, and so
-// are the transactions before and after it.
+// TestLargeTransaction checks that a transaction whose rows take several pages is delivered as one Transaction. The
+// small transactions before and after it must come as Transactions of their own.
 func TestLargeTransaction(t *testing.T) {
 	c := clienttest.Connect(t, singers)
 	r := newRecorder()
@@ -110,8 +110,8 @@ func TestHugeTransaction(t *testing.T) {
 	}
 }
 
-// TestEveryType checks that values of all types decode as the official library decodes them, and that a column that is
-// added later comes with the next poll.
+// TestEveryType checks that values of all types are the same as those that a query with the official library returns.
+// A column that is added to the table later must come with the next poll.
 func TestEveryType(t *testing.T) {
 	c := clienttest.Connect(t, `CREATE TABLE T (Id STRING(36) NOT NULL, B BOOL, I INT64, F FLOAT64, G FLOAT32, N NUMERIC, S STRING(MAX), Y BYTES(MAX), D DATE, M TIMESTAMP, J JSON, U UUID,
   BA ARRAY<BOOL>, IA ARRAY<INT64>, FA ARRAY<FLOAT64>, GA ARRAY<FLOAT32>, NA ARRAY<NUMERIC>, SA ARRAY<STRING(MAX)>, YA ARRAY<BYTES(MAX)>, DA ARRAY<DATE>, TSA ARRAY<TIMESTAMP>, JA ARRAY<JSON>, UA ARRAY<UUID>,
@@ -205,8 +205,9 @@ func TestWhatCannotBeWatched(t *testing.T) {
 	}
 }
 
-// TestTablesAreIsolated checks that a table that fails does not stop others. Health must show its error. When the
-// table can be read again, no change may be left out.
+// TestTablesAreIsolated checks that a table that cannot be read does not stop the feeds of other tables. Health must
+// show the error of the failed feed. When the table can be read, all of its changes must come. When all tables are gone,
+// Run must return the errors of all feeds.
 func TestTablesAreIsolated(t *testing.T) {
 	c := clienttest.Connect(t, singers)
 	r := newRecorder()
@@ -236,7 +237,8 @@ func TestTablesAreIsolated(t *testing.T) {
 	}
 }
 
-// TestAbsent checks that the watcher logs names in a source that match no table.
+// TestAbsent checks that the watcher logs the names in a source that match no table. It must also log tables in
+// Stream.Include that the stream does not watch, and that a source has no feeds.
 func TestAbsent(t *testing.T) {
 	c := clienttest.Connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)", "CREATE CHANGE STREAM OfSingers FOR Singers", everything)
 	for _, test := range []struct {

@@ -17,7 +17,7 @@ func TimeShard(column string, interval Interval) ShardProvider { return timeShar
 // the same shard.
 type Interval int
 
-// The intervals of the Java library (TimebasedShardProvider.Interval), in UTC.
+// The intervals of Google's Java library Spanner Change Watcher (TimebasedShardProvider.Interval), in UTC.
 const (
 	Day Interval = iota
 	Week
@@ -41,7 +41,7 @@ var intervals = [...]struct {
 }{
 	{"DAY", "%F", 24 * time.Hour, 0},
 	{"WEEK", "%Y-%W", 24 * time.Hour, 0},
-	{"MONTH", "%yyyy-%m", 24 * time.Hour, 0}, // as in the Java library: the year in two digits, then "yyy-"
+	{"MONTH", "%yyyy-%m", 24 * time.Hour, 0}, // as in the Java library: %y is a year of two digits, "yyy-" is literal
 	{"YEAR", "%Y", 24 * time.Hour, 0},
 	{"MINUTE_OF_HOUR", "%M", time.Minute, time.Hour},
 	{"HOUR_OF_DAY", "%H", time.Hour, 24 * time.Hour},

@@ -26,7 +26,7 @@ type Options struct {
 	// DiscoveryInterval is the interval at which the watcher asks the source for its feeds and retries failed feeds; 0
 	// means ten seconds.
 	DiscoveryInterval time.Duration
-	Log               *slog.Logger // nil discards
+	Log               *slog.Logger // nil means that nothing is logged
 }
 
 const (
@@ -39,14 +39,14 @@ type Watcher struct {
 	o      Options
 	log    *slog.Logger
 	start  time.Time
-	failed chan struct{} // gets a value when a runner has failed with a lasting error, or has ended
+	failed chan struct{} // gets a value when a runner has ended or has failed with a lasting error (see lasting)
 
 	mu      sync.Mutex
 	running bool
 	runners map[FeedID]*feedRunner
 	gone    map[FeedID]*feedRunner // runners of feeds that the source no longer lists
 	listed  bool                   // whether the source has listed its feeds at least once
-	fail    func(error)            // ends Run
+	fail    func(error)            // makes Run end and return the error
 	ended   sync.WaitGroup         // counts all running runners, including those in gone
 }
 
@@ -72,8 +72,9 @@ func New(o Options) (*Watcher, error) {
 }
 
 // Run delivers changes until ctx ends. It then waits for the handler, stores the checkpoints and returns nil. It
-// returns an error if the repository or the source cannot be used, if the handler returns a Fatal error, or if every
-// feed has failed with a lasting error (for Tables, this means that no table can be watched).
+// returns an error if the repository or the source cannot be used, or if the handler returns a Fatal error. It also
+// returns an error if every feed has failed with an error that a retry would not overcome (for Tables, this means that
+// no table can be watched).
 func (w *Watcher) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -128,14 +129,14 @@ func (w *Watcher) supervise(ctx context.Context) error {
 	}
 }
 
-// absentTable is a table that a source names and that does not exist. Either the name is wrong, or the table will be
-// created later.
+// absentTable is a name in a source for which there is no table or, in Stream.Include, no table that the stream watches.
+// Either the name is wrong, or the table will be created later.
 type absentTable struct {
 	table string
 	named string // the field of the source that names the table
 }
 
-// warnOfAbsent logs the tables that the source names and that do not exist.
+// warnOfAbsent logs each absentTable of the source. It also logs if the source has no feeds.
 func (w *Watcher) warnOfAbsent(ctx context.Context, feeds int) {
 	if feeds == 0 {
 		w.log.Warn("there is nothing to watch yet")
@@ -155,8 +156,8 @@ func (w *Watcher) warnOfAbsent(ctx context.Context, feeds int) {
 	}
 }
 
-// discover waits for the next tick or until a runner is over, and then asks the source for its feeds. If the source
-// fails, discover returns the known feeds.
+// discover waits for the next tick or for a call of runnerOver, and then asks the source for its feeds. If the source
+// returns an error, discover logs the error and returns the known feeds.
 func (w *Watcher) discover(ctx context.Context, tick <-chan time.Time, known []Feed) ([]Feed, error) {
 	select {
 	case <-ctx.Done():
@@ -173,7 +174,7 @@ func (w *Watcher) discover(ctx context.Context, tick <-chan time.Time, known []F
 	return known, nil
 }
 
-// again calls f until it returns nil or a lasting error, or until ctx ends.
+// again calls f until f returns nil or an error that a retry would not overcome, or until ctx ends.
 func (w *Watcher) again(ctx context.Context, what string, f func() error) error {
 	for failures := 0; ; failures++ {
 		err := f()
@@ -237,8 +238,8 @@ func (w *Watcher) arrange(ctx context.Context, feeds []Feed) {
 }
 
 // over reports whether the watcher has nothing left to do, because each feed has either ended or failed with a lasting
-// error. If all feeds have ended without an error but the source may get new feeds, the watcher continues. The error
-// joins those of the failed feeds.
+// error. If all feeds have ended without an error but the source may get new feeds, the watcher continues. The returned
+// error joins the errors of the failed feeds.
 func (w *Watcher) over() (error, bool) {
 	var errs []error
 	all := w.all()

@@ -122,8 +122,8 @@ func TestFeedComesBack(t *testing.T) {
 	})
 }
 
-// TestLag checks that Lag is the time by which the database is ahead of what was delivered. Lag must grow while
-// nothing can be read, and after half a minute the feed must count as failing.
+// TestLag checks that Lag is the time from the timestamp Delivered to the database's current time. Lag must grow while
+// nothing can be read, and after half a minute Health must report the feed as Retrying.
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -171,8 +171,9 @@ func (r *slowRepository) Store(ctx context.Context, id FeedID, c Checkpoint) err
 	return r.Memory.Store(ctx, id, c)
 }
 
-// TestRepositoryAway checks that a feed waits until its first checkpoint is stored. Later checkpoints must be stored
-// as soon as possible, and when Run ends. Health must show when a checkpoint cannot be stored.
+// TestRepositoryAway checks that a feed is not read until its first checkpoint is stored. While a later checkpoint
+// cannot be stored, Health must show the error. The checkpoint must be stored once the repository works again, and the
+// last checkpoint when Run ends.
 func TestRepositoryAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

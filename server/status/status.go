@@ -21,7 +21,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Of returns the status for the reply to the client. For nil that is OK.
+// Of returns the status for the reply to the client. If err is nil, the status is OK.
 func Of(err error) *spb.Status {
 	if err == nil {
 		return &spb.Status{}
@@ -44,14 +44,14 @@ func Code(err error) codes.Code {
 	return codes.Internal
 }
 
-// IsForUser reports whether the client gets the text of err. If the client does not get it, err is a bug of the server.
+// IsForUser reports whether the client gets the text of err. Any other error is an internal failure of the server.
 func IsForUser(err error) bool {
 	_, ok := forUser(err)
 	return ok
 }
 
-// forUser returns the error for users that err is or wraps. If err is the error of a context that was cancelled or
-// whose deadline has passed, it returns the error for users that says so. It returns false for any other error.
+// forUser returns the error for users that err is or wraps. For context.Canceled and context.DeadlineExceeded it
+// returns the errors for users with the same meaning. It returns false for any other error.
 func forUser(err error) (*usererror.Error, bool) {
 	if e, ok := usererror.As(err); ok {
 		return e, true

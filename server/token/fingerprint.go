@@ -18,7 +18,7 @@ type Fingerprint struct{ Sum uint64 }
 
 func (k Key) fingerprint(kind uint64) Fingerprint { return Fingerprint{k.k0 + kind} }
 
-// mix is the finaliser of MurmurHash3: every bit of v changes every bit of the result.
+// mix is the finaliser of MurmurHash3: each bit of the result depends on all bits of v.
 func mix(v uint64) uint64 {
 	v ^= v >> 33
 	v *= 0xff51afd7ed558ccd
@@ -35,8 +35,8 @@ func (f *Fingerprint) Bytes(b []byte) { f.Number(xxhash.Sum64(b)) }
 
 func (f *Fingerprint) text(s string) { f.Number(xxhash.Sum64String(s)) }
 
-// Kinds of requests. They start the hash, so that requests of different kinds with equal fields have different
-// fingerprints.
+// Kinds of requests. The kind is part of the hash's initial value, so requests of different kinds have different
+// fingerprints even if their fields are equal.
 const (
 	fingerprintRead = iota + 1
 	fingerprintQuery

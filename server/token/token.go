@@ -1,6 +1,6 @@
-// Package token seals the tokens and ids that clients hold for the server, so that the server accepts only those that
-// it has made. It also computes fingerprints of requests, so that a token cannot be used with another request. Both
-// depend on a secret in the store. So tokens survive a restart, like the sessions for which they were made.
+// Package token seals the tokens and ids that the server gives to clients, so that the server recognizes its own and
+// refuses all others. It also computes fingerprints of requests, so that a token cannot be used with another request.
+// Seals and fingerprints depend on a secret in the store. So tokens stay valid after a restart, as sessions do.
 //
 // Other packages decide what their tokens contain: server/result makes resume tokens, server/flight makes tickets, and
 // server makes partition tokens and transaction ids.

@@ -26,8 +26,8 @@ func TestChecksum(t *testing.T) {
 	}
 }
 
-// TestKeys: a key with the same secret, as after a restart, opens sealed tokens and computes the same fingerprints. A key with
-// another secret does not.
+// TestKeys: two keys with the same secret open each other's tokens and compute the same fingerprints, so tokens stay
+// valid after a restart. A key with another secret does neither.
 func TestKeys(t *testing.T) {
 	before, after, other := NewKey([SecretSize]byte{1}), NewKey([SecretSize]byte{1}), NewKey([SecretSize]byte{2})
 	sealed := before.Seal([]byte("token"), 0)

@@ -1,16 +1,17 @@
 // Package analyze turns the SQL text of a statement into a tree with resolved names, checked types, typed parameters
-// and checked hints. It owns GoogleSQL's analyzer ("the library"), which no other package may import.
+// and checked hints. Only this package may import GoogleSQL's analyzer. The comments call that analyzer "the library".
 //
 // An Analyzer serves one version of a schema. Many goroutines may use an Analyzer at once, because several instances
-// of the library work side by side (engine.go). A heavy statement gets an instance for itself, so that no other
-// statement waits for it (pool.go). No object of the library outlives a call. Each SQL text gives a tree or an error:
+// of the library work side by side (engine.go). A heavy statement, one that needs much work, gets an instance for
+// itself, so that no other statement waits for it (pool.go). The trees that the package returns do not refer to objects
+// of the library. The error of a statement that cannot be analyzed depends on the cause:
 //
-//   - A text that GoogleSQL refuses is INVALID_ARGUMENT, with GoogleSQL's message and the line and column of the error.
-//   - A feature that Spanner has and Crowfoot lacks is UNIMPLEMENTED, with the feature's name.
-//   - If the library itself breaks down, the statement fails as INTERNAL, and the next statement is analyzed as usual.
+//   - If GoogleSQL refuses the text, the error is INVALID_ARGUMENT, with GoogleSQL's message and the line and column.
+//   - If the text uses a feature that Spanner has and Crowfoot lacks, the error is UNIMPLEMENTED. It names the feature.
+//   - If the library itself breaks down, the error is INTERNAL. The next statement is analyzed as usual.
 //
 // The library does not bound the depth or the size of a text, so guard.go checks both before the library gets the text.
-// guard.go also checks those of Spanner's limits that can be checked by the tokens of a text alone (tally.go).
+// guard.go and tally.go also check those of Spanner's limits that can be checked from the tokens of a text alone.
 //
 // Normalize and KindOf read a text without the library, in about a microsecond.
 //
@@ -41,8 +42,8 @@ type Analyzer struct {
 	memory  *memory.Budget           // memory of heavy statements is charged to this budget; nil: it is not charged
 }
 
-// New makes an Analyzer for a catalog and system tables. The memory that heavy statements need for their analysis is charged to budget,
-// which may be nil.
+// New makes an Analyzer for a catalog and system tables. The memory that heavy statements need for their analysis is
+// charged to budget, which may be nil.
 func New(catalog *schema.Catalog, budget *memory.Budget, system ...*schema.Table) *Analyzer {
 	a := &Analyzer{catalog: catalog, memory: budget, system: make(map[string]*schema.Table, len(system))}
 	for _, t := range system {
@@ -51,8 +52,8 @@ func New(catalog *schema.Catalog, budget *memory.Budget, system ...*schema.Table
 	return a
 }
 
-// Release frees the memory that the library holds for the schema. It is called when the schema is no longer current. The Analyzer stays
-// usable: the next statement hands the schema to the library again.
+// Release frees the memory that GoogleSQL's library holds for the schema. The caller calls it when the schema is no
+// longer current. The Analyzer stays usable: the next statement hands the schema to the library again.
 func (a *Analyzer) Release() {
 	engines.forget(a)
 }
@@ -65,8 +66,8 @@ type Options struct {
 }
 
 // Statement analyzes one statement. params holds the types of the request's parameters by name; the type is nil for a
-// parameter without a declared type. Statement fails with ctx's error if ctx ends while the statement waits until it
-// may be analyzed, or while a heavy statement is analyzed.
+// parameter without a declared type. Statement fails with ctx's error if ctx ends while the statement waits for its
+// turn to be analyzed, or during the analysis if the statement is a heavy one (see pool).
 func (a *Analyzer) Statement(ctx context.Context, sql string, params map[string]*value.Type, opts Options) (tree.Statement, *Findings, error) {
 	weight, err := guard(sql, a.columns)
 	if err != nil {
@@ -89,11 +90,11 @@ type Findings struct {
 	// Inferred holds the types of the parameters without a declared type, by lower-cased name. It lacks parameters that
 	// the statement does not use.
 	Inferred map[string]*value.Type
-	// Objects are the views that the statement reads and the functions that it calls, directly or through other views and functions.
+	// Objects are the views, functions and sequences that the statement uses, directly or through views and functions.
 	Objects []schema.Object
 }
 
-// with calls f and passes it a library that holds the objects whose names occur in sql.
+// with calls f and passes it a library that holds the schema objects whose names occur in sql.
 func (a *Analyzer) with(ctx context.Context, weight int, sql string, f func(*library)) error {
 	named := a.namesIn(sql)
 	return engines.run(ctx, weight+a.weightOf(named.views), a.memory, func(e *engine) {
@@ -103,7 +104,7 @@ func (a *Analyzer) with(ctx context.Context, weight int, sql string, f func(*lib
 	})
 }
 
-// columns returns how many columns the table or view called name has; 0 if there is none.
+// columns returns how many columns the table or view called name has; 0 if there is no such table or view.
 func (a *Analyzer) columns(name string) int {
 	if t := a.table(name); t != nil {
 		return len(t.Columns)
@@ -114,33 +115,34 @@ func (a *Analyzer) columns(name string) int {
 	return 0
 }
 
-// walker turns one resolved statement of the library into a tree.
+// walker turns one statement that GoogleSQL's library has resolved into a tree.
 type walker struct {
 	catalog *schema.Catalog
 	lib     *library
 	sql     string
-	zone    *time.Location // for timestamp literals that name no time zone; nil: the library's zone
+	zone    *time.Location // of timestamp literals that name no time zone; nil: GoogleSQL's default zone
 	zeros   bool           // sql contains a negative zero
 
-	declared     map[string]*value.Type // by lower-cased name; nil: no type given
+	declared     map[string]*value.Type // types of the parameters by lower-cased name; nil: no type given
 	inferred     map[string]*value.Type
 	allowUnbound bool
 	literals     map[int]**value.Type // for LiteralTypes: where to store a literal's type, by the literal's end in sql
 
-	definition *definition // the objects that the text of a view or function names; nil if sql is a statement
+	definition *definition // the objects that sql names, if sql defines a view or function; nil in a statement
 	nested     bool        // sql is the text of a view or function that the user's statement names
 
 	args    map[string]tree.Expr // if sql is a function's text: its arguments by lower-cased parameter name
-	columns map[int32]tree.Col   // by the library's column id
-	base    int                  // added to the column ids of sql, so that they are unique in the whole statement
+	columns map[int32]tree.Col   // by GoogleSQL's column id
+	base    int                  // added to GoogleSQL's column ids, which are unique only within sql
 	fields  int                  // number of fields of the type that typeOf converts, nested fields included
 	*progress
 }
 
-// progress is the state that the walk through a statement's text shares with the walks through the texts of its views and functions.
+// progress is the state that the walk through a statement's text shares with the walks through the texts of its views
+// and functions.
 type progress struct {
 	counts  counts
-	nextCol int             // the ID for the next tree.Col
+	nextCol int             // the lowest ID of a tree.Col that is still free
 	objects []schema.Object // the views, functions and sequences found so far, each once
 }
 
@@ -151,8 +153,8 @@ func (w *walker) declare(params map[string]*value.Type) {
 	}
 }
 
-// analyze analyzes a statement. The pool may stop the call and make it again, so analyze first discards earlier
-// results.
+// analyze analyzes a statement. The pool of engines may stop a call and repeat it, so analyze first discards the
+// results of an earlier call.
 func (w *walker) analyze(l *library, sql string) (stmt tree.Statement) {
 	w.begin()
 	w.resolve(l, sql, func(n googlesql.ResolvedStatementNode) { stmt = w.statement(n) })
@@ -222,7 +224,7 @@ func (w *walker) options(types *googlesql.TypeFactory) *googlesql.AnalyzerOption
 	return o
 }
 
-// col translates a column of the library.
+// col translates a column of the resolved statement.
 func (w *walker) col(c *googlesql.ResolvedColumn) tree.Col {
 	w.lib.engine.rest()
 	id := get(c.ColumnId())

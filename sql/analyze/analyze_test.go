@@ -36,7 +36,7 @@ var systemTable = &schema.Table{
 //	kind           prints the kind of the statement in each line
 //	normalize      prints each line with parameters in place of literals, and the types and values of the literals
 //	guard          prints the sizes at which the guard refuses the statements of guard_test.go
-//	expr table=t type=T     analyzes an expression over the columns of t
+//	expr table=t type=T     analyzes an expression over the columns of t, as a value of type T
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		catalog := schema.NewCatalog()
@@ -113,7 +113,7 @@ func runAnalyze(t *testing.T, a *Analyzer, d *datadriven.TestData) string {
 	if err != nil {
 		return printError(err)
 	}
-	needs := tree.Needs(stmt, a.catalog) // Needs must not fail for any statement
+	needs := tree.Needs(stmt, a.catalog) // called for every statement, since it must not panic for any
 	if d.HasArg("needs") {
 		return needsText(needs)
 	}

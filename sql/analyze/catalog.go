@@ -32,8 +32,8 @@ type library struct {
 	pool    *descriptorPool                     // the descriptors of bundle, made when they are first needed
 	named   map[string]bool                     // the types of bundle that root has, by name
 
-	// root refers to the objects in these three lists. freeCatalog does not free these objects with root, so
-	// library.free does.
+	// root refers to the objects in the three lists below. freeCatalog frees root but not these objects, so
+	// library.free frees each of them.
 	ownTables  []*googlesql.SimpleTable
 	ownColumns []*googlesql.SimpleColumn
 
@@ -55,8 +55,8 @@ func newLibrary(e *engine, of *Analyzer, bundle *schema.ProtoBundle) *library {
 }
 
 // newBuiltIns makes a library with the functions, types and procedures of GoogleSQL and Spanner, which every text may
-// name. These built-ins take 5 ms of CPU time and a megabyte. All libraries of an engine share them, so that the
-// library for a schema version, or for an expression or a view in DDL, costs only the objects that it names.
+// name. Making these built-ins takes 5 ms of CPU time, and they need a megabyte. All libraries of an engine share them.
+// So a library for a schema version, or for an expression or a view in DDL, costs no more than its own objects.
 func newBuiltIns(e *engine) *library {
 	l := &library{engine: e, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{}}
 	l.root = own(googlesql.NewSimpleCatalog("", l.types))
@@ -95,7 +95,7 @@ func (l *library) addBuiltIns() {
 	}
 }
 
-// free frees the library's memory. No goroutine may be using the library.
+// free frees the memory of l in its engine. No goroutine may be using l.
 func (l *library) free() {
 	if l.engine.discard {
 		return
@@ -130,7 +130,7 @@ func (l *library) addTable(t *schema.Table) {
 			continue // columns that are being added come last, so without them the other columns keep their ordinals
 		}
 		writable := c.Generated == nil
-		// The argument c.Hidden makes this a pseudo column: SELECT * leaves out pseudo columns.
+		// A hidden column becomes a pseudo column of GoogleSQL, so that SELECT * leaves it out.
 		column := own(googlesql.NewSimpleColumn(t.FullName(), c.Name, l.typeOf(l.types, c.Type), c.Hidden, writable))
 		l.ownColumns = append(l.ownColumns, column)
 		do(table.AddColumn2(column, false))
@@ -166,7 +166,8 @@ func keyOrdinals(t *schema.Table) []int32 {
 	return key
 }
 
-// in returns the library's catalog for a named schema, or root for the default schema.
+// in returns the catalog for the schema called name. That is l.root for the default schema "", and otherwise a catalog
+// within l.root, which is made when it is first needed.
 func (l *library) in(name string) *googlesql.SimpleCatalog {
 	if name == "" {
 		return l.root
@@ -230,7 +231,7 @@ func (l *library) signature(s signature) *googlesql.FunctionSignature {
 	for i, t := range s.args {
 		args[i] = own(googlesql.NewFunctionArgumentType3(l.typeOf(l.types, t), 1))
 	}
-	signature := own(googlesql.NewFunctionSignature3(result, args, 0)) // copies its arguments
+	signature := own(googlesql.NewFunctionSignature3(result, args, 0)) // it copies result and args
 	freeArgument(result)
 	for _, arg := range args {
 		freeArgument(arg)

@@ -16,8 +16,8 @@ import (
 // readPrefix is the beginning of the name of the table-valued functions that read change streams.
 const readPrefix = schema.ReadFunctionPrefix
 
-// readArguments are the arguments of the function. To the library all of them are optional. A later check of the values
-// refuses NULL for the required arguments, and so also finds arguments that are missing.
+// readArguments are the arguments of a function that reads a change stream. GoogleSQL treats all of them as optional.
+// changeStreamRead gives missing arguments the value NULL, and a later check refuses NULL for the required ones.
 var readArguments = []value.Field{
 	{Name: "start_timestamp", Type: value.TimestampType},
 	{Name: "end_timestamp", Type: value.TimestampType},
@@ -26,7 +26,7 @@ var readArguments = []value.Field{
 	{Name: "read_options", Type: value.ArrayOf(value.StringType)},
 }
 
-// changeRecord is the only column that the function returns:
+// changeRecord is the only column that a function that reads a change stream returns:
 // https://cloud.google.com/spanner/docs/change-streams/details#record-format.
 var changeRecord = value.Field{Name: "ChangeRecord", Type: structs(
 	value.Field{Name: "data_change_record", Type: structs(
@@ -66,7 +66,7 @@ var changeRecord = value.Field{Name: "ChangeRecord", Type: structs(
 	)},
 )}
 
-// structs returns the type of an array of structs.
+// structs returns the type of an array of structs with these fields.
 func structs(fields ...value.Field) *value.Type { return value.ArrayOf(value.StructOf(fields...)) }
 
 // streamOf returns the change stream that the function called name reads; nil if name is no such function.
@@ -77,7 +77,7 @@ func (a *Analyzer) streamOf(name string) *schema.ChangeStream {
 	return a.catalog.ChangeStream(name[len(readPrefix):])
 }
 
-// addStreams adds the read functions of those change streams that the library does not have yet.
+// addStreams adds the read functions of the given change streams to l, except those that l already has.
 func (l *library) addStreams(streams []*schema.ChangeStream) {
 	for _, s := range streams {
 		if l.reads[s] {
@@ -89,8 +89,8 @@ func (l *library) addStreams(streams []*schema.ChangeStream) {
 	}
 }
 
-// addRead adds the function that reads a change stream. The library's Go methods cannot name an argument, so addRead
-// describes the function in a protobuf message, which the library parses.
+// addRead adds the function that reads a change stream. GoogleSQL's Go methods cannot give an argument a name, so
+// addRead describes the function in a protobuf message, which GoogleSQL parses.
 func (l *library) addRead(s *schema.ChangeStream) {
 	message := own(googlesql.NewTableValuedFunctionProto())
 	defer free(l.engine, freeFunctionProto, message)
@@ -102,8 +102,7 @@ func (l *library) addRead(s *schema.ChangeStream) {
 	do(l.root.AddOwnedTableValuedFunction(own(googlesql.NewTableValuedFunctionDeserialize(message, types))))
 }
 
-// Field numbers and enum values in the library's protobuf messages. They describe the function that reads a change
-// stream.
+// Field numbers and enum values of the protobuf messages in which readFunction describes a function to GoogleSQL.
 const (
 	functionPath, functionSignature, functionType = 1, 2, 3 // of TableValuedFunctionProto
 	fixedOutputSchema                             = 1
@@ -123,7 +122,7 @@ const (
 	structField, fieldName, fieldType = 1, 1, 2
 )
 
-// typeKinds holds the numbers of SQL types in the library's enumeration TypeKind.
+// typeKinds holds the numbers of SQL types in GoogleSQL's enumeration TypeKind.
 var typeKinds = map[value.Kind]uint64{
 	value.Int64: 2, value.Bool: 5, value.String: 8, value.Array: 16, value.Struct: 17, value.Timestamp: 19, value.JSON: 26,
 }
@@ -178,7 +177,7 @@ func appendNumber(b []byte, field protowire.Number, n uint64) []byte {
 }
 
 // changeStreamRead returns the tree of a query that reads a change stream; nil for any other query. It refuses a
-// query that also does something else.
+// query that combines the read of a change stream with other work.
 func (w *walker) changeStreamRead(n *googlesql.ResolvedQueryStmt) *tree.ChangeStreamRead {
 	scan := get(n.Query())
 	if p, ok := scan.(*googlesql.ResolvedProjectScan); ok && get(p.ExprListSize()) == 0 {
@@ -211,7 +210,8 @@ func (w *walker) changeStreamRead(n *googlesql.ResolvedQueryStmt) *tree.ChangeSt
 	return read
 }
 
-// locks reports whether a text has FOR UPDATE. The library does not report FOR UPDATE for a table-valued function.
+// locks reports whether a text has FOR UPDATE. It searches the text, because GoogleSQL does not report FOR
+// UPDATE for a table-valued function.
 func locks(sql string) bool {
 	s := scanner{sql: sql}
 	for last := ""; s.next(); last = s.token {

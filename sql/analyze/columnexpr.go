@@ -14,9 +14,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A column expression is analyzed as the value of an assignment, UPDATE expr SET value = (e) WHERE TRUE, since only
-// there does the library convert to a given type. The table expr is made for this: it has columns of the real table,
-// and the column value. The expression begins on line 2. exprSuffix begins with a new line, so that it closes the
+// The expression e of a DEFAULT, a generated column or a CHECK is analyzed within the statement
+// UPDATE expr SET value = (e) WHERE TRUE, because only in an assignment does GoogleSQL convert an expression to a given
+// type. The table expr exists only for this analysis. It has columns of the real table and one more column, value.
+// The expression begins on line 2 of the statement. exprSuffix begins with a new line, so that it closes the
 // assignment even if the expression ends in a comment.
 const (
 	exprPrefix = "UPDATE `expr` SET `%s` = (\n"
@@ -26,7 +27,8 @@ const (
 // Expr analyzes the expression of a DEFAULT, a generated column or a CHECK over the columns of t, a table of the
 // catalog. It converts the expression to the type want as an assignment would. uses are the columns that e reads: a Ref
 // to uses[i] has the Col.ID i. functions are the user-defined functions that e calls. Expr fails with ctx's error if
-// ctx ends while the expression waits until it may be analyzed, or while a heavy expression is analyzed.
+// ctx ends while the expression waits for its turn to be analyzed, or during the analysis if the expression is a heavy
+// one (see pool).
 func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, functions []*schema.Function, err error) {
 	weight, err := guard(sql, func(string) int { return 0 })
 	if err != nil {
@@ -34,14 +36,15 @@ func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql str
 	}
 	named := namedColumns(t, sql)
 	e, uses, functions, err = exprOver(ctx, weight, catalog, t, named, sql, want)
-	if _, user := usererror.As(err); user && len(named) < len(t.Columns) { // the error may suggest another column
+	if _, user := usererror.As(err); user && len(named) < len(t.Columns) { // with all columns the error may suggest one
 		e, uses, functions, err = exprOver(ctx, weight, catalog, t, t.Columns, sql, want)
 	}
 	return e, uses, functions, err
 }
 
-// namedColumns returns the columns of t whose names occur in a text. Expr gives only these columns to the library,
-// which takes some microseconds for each column: a table may have a thousand columns, and as many expressions.
+// namedColumns returns the columns of t whose names occur in a text. Expr gives only these columns to GoogleSQL, to
+// save time: GoogleSQL takes some microseconds for each column, and a table may have a thousand columns, each with an
+// expression.
 func namedColumns(t *schema.Table, sql string) (columns []*schema.Column) {
 	names := map[string]bool{}
 	eachName(sql, func(_, name, _ string) { names[strings.ToLower(name)] = true })
@@ -53,7 +56,7 @@ func namedColumns(t *schema.Table, sql string) (columns []*schema.Column) {
 	return columns
 }
 
-// exprOver does what Expr does, but gives the library only the given columns of t.
+// exprOver does what Expr does, but gives GoogleSQL only the given columns of t.
 func exprOver(ctx context.Context, weight int, catalog *schema.Catalog, t *schema.Table, columns []*schema.Column, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, functions []*schema.Function, err error) {
 	w := &walker{catalog: catalog}
 	w.declare(nil)
@@ -108,8 +111,9 @@ func isTrue(e tree.Expr) bool {
 	return ok && literal.T.Kind == value.Bool && literal.Value.AsBool()
 }
 
-// number lists the columns of the table that e reads, and sets the ID of each Ref to its column's index in this list.
-// Columns that e itself makes have higher IDs, since the library numbers them after all columns of the table.
+// number returns the columns of the table that e reads. In each Ref to such a column it sets the column's ID to the
+// index of the column in uses. These IDs are lower than those of the columns that e itself defines, such as the
+// parameters of a lambda, since GoogleSQL numbers those after all columns of the table.
 func number(e tree.Expr, columns map[int]*schema.Column) (uses []*schema.Column) {
 	places := map[int]int{}
 	tree.Walk(e, func(e tree.Expr) {
@@ -131,12 +135,11 @@ func number(e tree.Expr, columns map[int]*schema.Column) (uses []*schema.Column)
 	return uses
 }
 
-// assigned matches the library's error for an expression whose type cannot be converted to that of the assigned
-// column.
+// assigned matches GoogleSQL's error for an expression whose type cannot be converted to that of the assigned column.
 var assigned = regexp.MustCompile(`^Value of type (.*) cannot be assigned to \w+, which has type (.*?)( \[at .*)?$`)
 
-// firstLineUp translates the lines and columns in an error from the UPDATE statement to the expression, which begins
-// one line later.
+// firstLineUp changes the positions in an error from positions in the analyzed statement to positions in the user's
+// text, which begins on line 2 of that statement. It also rewords the error that assigned matches.
 func firstLineUp(err error) error {
 	user := (*usererror.Error)(nil)
 	if !errors.As(err, &user) {
@@ -146,7 +149,7 @@ func firstLineUp(err error) error {
 		m := place.FindStringSubmatch(at)
 		line, _ := strconv.Atoi(m[1])
 		if line == 1 {
-			return "" // the error is in exprPrefix
+			return "" // the position is before the user's text
 		}
 		return " [at " + strconv.Itoa(line-1) + ":" + m[2] + "]"
 	})

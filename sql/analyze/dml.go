@@ -61,8 +61,8 @@ func (w *walker) insert(n *googlesql.ResolvedInsertStmt) tree.Statement {
 	return stmt
 }
 
-// pendingCommitTimestamp is the name of the function whose value is the commit timestamp. In INSERT and UPDATE a call
-// of it must be the whole value of a column; it must not be part of an expression.
+// pendingCommitTimestamp is the name of the function that stands for the commit timestamp. A call is accepted only as
+// the whole value of a column in INSERT or UPDATE, not as a part of an expression.
 const pendingCommitTimestamp = "pending_commit_timestamp"
 
 // dmlValue translates a value of VALUES or SET. It returns nil for the keyword DEFAULT.

@@ -17,42 +17,43 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// engine is an instance of the library with memory of its own, in which the library keeps schemas and the current
-// statement. It analyzes one statement at a time, for the goroutine to which the pool has lent it. Instances work
-// side by side.
+// engine is an instance of GoogleSQL's library with memory of its own, in which the library keeps schemas and the
+// current statement. An engine analyzes one statement at a time, for the goroutine to which the pool has lent it.
+// Several engines can work at the same time.
 //
 // A handle is a Go object of the library that points to an object in an engine's memory. The methods of handles find
-// their instance in one variable of the library's package. A goroutine sets that variable when it enters its engine.
-// Until it leaves, no other goroutine may use the handles of any engine. A goroutine leaves its engine for the time in
-// which the library analyzes a statement, which is most of the time. While it walks through a large tree, it leaves for
-// a moment now and then (pause), so that other goroutines can enter theirs.
+// their instance in one variable of the library's package (current). A goroutine sets that variable when it enters its
+// engine. Until it leaves the engine, no other goroutine may use the handles of any engine. A goroutine leaves its
+// engine while the library analyzes a statement, which is most of the time. While the goroutine walks through a large
+// tree, it leaves for a moment now and then (pause), so that other goroutines can enter their engines.
 type engine struct {
 	module   *googlesql.Module
 	core     *base.Module // the WebAssembly module that module wraps
 	language *googlesql.LanguageOptions
 	// definitions holds the language options for the texts of views and functions.
 	definitions *googlesql.LanguageOptions
-	zoned       bool // the library has its default time zone (zone.go)
+	zoned       bool // the library has found its default time zone on the machine (zone.go)
 	builtIns    *library
 	libraries   map[*Analyzer]*library // catalogs for the schemas of the statements so far
 	pools       map[*schema.ProtoBundle]*descriptorPool
 
-	discard   bool        // the engine is thrown away after the current statement
+	discard   bool        // the engine is thrown away after the current statement; always true for a heavy statement
 	forgotten []*Analyzer // Analyzers whose schemas this engine must still free; guarded by pool.mu
 
 	ctx     context.Context // the context of the current statement
 	entered time.Time
 	steps   int           // number of calls of rest
 	work    cpu.Segment   // CPU time of the current statement
-	loaded  time.Duration // CPU time of loading the schema; it does not count for lightTime
+	loaded  time.Duration // CPU time spent on loading the schema; it does not count toward lightTime
 }
 
 const (
 	// engineMemory is the most memory that one instance may take, in bytes. The library ends a statement that needs
-	// more. Most texts of BenchmarkHostile take at most 152 MiB. Only texts in which each subquery doubles the columns
-	// of the subquery before it can take more.
+	// more. Of the texts of BenchmarkHostile, only those in which each subquery doubles the columns of the subquery
+	// before it can take more than 152 MiB.
 	engineMemory = 256 << 20
-	// spareMemory is the size in bytes beyond which an instance is thrown away after a statement, since its memory never shrinks.
+	// spareMemory is the size in bytes beyond which an instance is thrown away after a statement, since its memory
+	// never shrinks.
 	spareMemory = 192 << 20
 	// maxLibraries is the maximum number of schemas that an instance holds at once.
 	maxLibraries = 16
@@ -120,8 +121,8 @@ func newLanguage(names googlesql.NameResolutionMode, statements []googlesql.Reso
 	return l
 }
 
-// enter lets the goroutine use the handles of the engine until it calls leave. It waits until no other goroutine is
-// in an engine.
+// enter lets the goroutine use the handles of the engine until the goroutine calls leave. enter first waits until no
+// other goroutine is in an engine.
 func (e *engine) enter() {
 	if !entering.TryLock() {
 		over := cpu.Waiting(e.ctx)
@@ -134,9 +135,9 @@ func (e *engine) enter() {
 
 func (e *engine) leave() { entering.Unlock() }
 
-// rest is called at each step through a tree. When the goroutine has been in its engine for restAfter, rest lets other
-// goroutines enter theirs. It ends the analysis of a heavy statement whose context has ended, and of a light statement
-// that has used more than lightTime.
+// rest is called at each step of the walk through a tree. When the goroutine has been in its engine for restAfter, rest
+// lets other goroutines enter their engines. Then it ends the analysis of a heavy statement whose context has ended, or
+// of a light statement that has used more than lightTime (see pool).
 func (e *engine) rest() {
 	if e.steps++; e.steps%stepsToRest != 0 || time.Since(e.entered) <= restAfter {
 		return
@@ -156,8 +157,8 @@ func (e *engine) pause() {
 	e.enter()
 }
 
-// listed returns the elements of a list of the library. For a heavy statement it gets the elements one by one and
-// calls rest after each. For a light statement it gets all at once, which costs less.
+// listed returns the elements of a list of the library. For a heavy statement (see pool) it gets the elements one by
+// one and calls rest after each. For a light statement it gets all at once, which costs less.
 func listed[T any](e *engine, all func() ([]T, error), size func() (int32, error), at func(int32) (T, error)) []T {
 	if !e.discard {
 		return get(all())
@@ -179,8 +180,8 @@ func (e *engine) library(a *Analyzer) *library {
 	return e.libraries[a]
 }
 
-// makeRoom frees one schema if the engine holds maxLibraries. That happens while tables are created one by one: each
-// schema version may be used by a statement, and then stays in the engine.
+// makeRoom frees one schema if the engine holds maxLibraries schemas. An engine can hold so many while tables are
+// created one by one, because each new schema version that a statement uses stays in the engine.
 func (e *engine) makeRoom() {
 	if len(e.libraries) < maxLibraries {
 		return
@@ -209,7 +210,7 @@ func (e *engine) forget(list []*Analyzer) {
 	}
 }
 
-// Field numbers of the library's messages for the call AnalyzeStatement and its reply.
+// Numbers of the library's call AnalyzeStatement, and of the fields in the call's request and reply.
 const (
 	analyzeService, analyzeMethod = 0, 2
 
@@ -219,7 +220,7 @@ const (
 
 // analyze lets the library resolve a statement. Meanwhile other goroutines may enter their engines. If the library
 // refuses the statement, analyze returns the library's error. The library stops when the context of a heavy statement
-// ends, and when a light statement takes longer than lightTime; analyze then panics with a failure.
+// ends, and when a light statement takes longer than lightTime (see pool); analyze then panics with a failure.
 func (e *engine) analyze(sql string, options *googlesql.AnalyzerOptions, catalog *googlesql.Catalog, types *googlesql.TypeFactory) (*googlesql.AnalyzerOutput, error) {
 	request := make([]byte, 0, len(sql)+64)
 	request = protowire.AppendTag(request, fieldText, protowire.BytesType)
@@ -241,14 +242,15 @@ func (e *engine) analyze(sql string, options *googlesql.AnalyzerOptions, catalog
 	switch {
 	case interrupted:
 		err = why()
-	case uint64(len(e.core.Memory)) > e.core.MaxMem/2: // the memory grows by doubling
+	case uint64(len(e.core.Memory)) > e.core.MaxMem/2: // the memory cannot double once more
 		err = usererror.SQLTooComplex(int64(e.core.MaxMem))
 	}
 	panic(failure{err})
 }
 
 // limit makes the library stop when the context of a heavy statement ends, or when a light statement has used
-// lightTime. stop ends the supervision and returns false if the library was stopped; why then returns the reason.
+// lightTime (see pool). stop ends the supervision and returns false if the library was stopped; why then returns the
+// reason.
 func (e *engine) limit() (stop func() bool, why func() error) {
 	if e.discard {
 		return context.AfterFunc(e.ctx, e.interrupt), e.ctx.Err

@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestInterrupt: the library stops its work for a heavy statement when the statement's context ends.
+// TestInterrupt: GoogleSQL's library stops its work for a heavy statement when the statement's context ends.
 func TestInterrupt(t *testing.T) {
 	a := testAnalyzer(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -55,8 +55,8 @@ func TestWalkEnds(t *testing.T) {
 	}
 }
 
-// TestSlowIsHeavy: a statement of low weight takes too long, either in the library or in the walk. The pool stops the
-// statement and gives it an engine for itself.
+// TestSlowIsHeavy: a statement of low weight takes too long, either in GoogleSQL's library or in the walk through the
+// tree. The pool stops the statement and gives it an engine for itself.
 func TestSlowIsHeavy(t *testing.T) {
 	a := testAnalyzer(t)
 	sql := "SELECT K" + strings.Repeat(",K", 200_000) + " FROM T"
@@ -88,8 +88,8 @@ func TestSlowIsHeavy(t *testing.T) {
 	}
 }
 
-// TestTooMuchMemory: a statement fails with RESOURCE_EXHAUSTED when the library has used the maximum memory of an
-// engine. The next statement is analyzed as usual.
+// TestTooMuchMemory: a statement fails with RESOURCE_EXHAUSTED when GoogleSQL's library has used the maximum memory of
+// an engine. The next statement is analyzed as usual.
 func TestTooMuchMemory(t *testing.T) {
 	a := testAnalyzer(t)
 	err := a.with(t.Context(), 1, "T", func(l *library) {
@@ -106,7 +106,7 @@ func TestTooMuchMemory(t *testing.T) {
 	}
 }
 
-// TestRest: while one goroutine walks through a large tree, another can enter its engine.
+// TestRest: while one goroutine walks through a large tree in its engine, another goroutine can enter another engine.
 func TestRest(t *testing.T) {
 	var entered atomic.Bool
 	var other sync.WaitGroup
@@ -158,8 +158,8 @@ func TestParallel(t *testing.T) {
 	all.Wait()
 }
 
-// TestNoFinalizers: no handle keeps its finalizer. A finalizer would run while some other engine is the current one,
-// and would free memory of that engine.
+// TestNoFinalizers: no handle keeps the finalizer that the library sets for it. A finalizer could run while another
+// engine is the current one, and would then free memory of that engine.
 func TestNoFinalizers(t *testing.T) {
 	a := fuzzAnalyzer(t)
 	queued := []metrics.Sample{{Name: "/gc/finalizers/queued:finalizers"}}
@@ -180,8 +180,9 @@ func TestNoFinalizers(t *testing.T) {
 	}
 }
 
-// TestBuiltInsAreShared: a schema in an engine has no built-in functions of its own until a text names a sequence.
-// Then it gets them, because the library looks for sequences only in the catalog that also has the functions.
+// TestBuiltInsAreShared: an engine's catalog for a schema has no built-in functions of its own until a text names a
+// sequence. Then the catalog gets them, because GoogleSQL looks for sequences only in a catalog that itself has the
+// functions.
 func TestBuiltInsAreShared(t *testing.T) {
 	catalog, err := applyAll(schema.NewCatalog(), "CREATE TABLE T (K INT64, V STRING(MAX)) PRIMARY KEY (K);\nCREATE SEQUENCE Numbers BIT_REVERSED_POSITIVE")
 	if err != nil {
@@ -206,8 +207,8 @@ func TestBuiltInsAreShared(t *testing.T) {
 	}
 }
 
-// TestColumnsOfExpression: the library gets only the columns that an expression names. If the library refuses the
-// expression, it gets all columns, so that its message can suggest one.
+// TestColumnsOfExpression: GoogleSQL gets only the columns that an expression names. If GoogleSQL refuses the
+// expression, it then gets all columns, so that its message can suggest one.
 func TestColumnsOfExpression(t *testing.T) {
 	catalog, err := applyAll(schema.NewCatalog(), "CREATE TABLE T (K INT64, Amount INT64, `Value` INT64) PRIMARY KEY (K)")
 	if err != nil {

@@ -13,17 +13,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// The library knows user-defined functions only by their signatures. The walker replaces each call of one by the
-// function's expression.
+// GoogleSQL's catalog has only the signatures of user-defined functions. The walker replaces each call of a
+// user-defined function in a statement by the function's expression.
 
-// Names of groups of functions in the library: userGroup for user-defined functions, spannerGroup for the functions
-// of Spanner that GoogleSQL lacks.
+// Names of groups of functions in GoogleSQL's catalog: userGroup for user-defined functions, spannerGroup for the
+// functions of Spanner that GoogleSQL lacks.
 const (
 	userGroup    = "User"
 	spannerGroup = "Spanner"
 )
 
-// body is a user-defined function that a library has, with its resolved expression.
+// body is a user-defined function with its text and the text's resolved form.
 type body struct {
 	*schema.Function
 	text   string
@@ -31,7 +31,7 @@ type body struct {
 	stmt   *googlesql.ResolvedCreateFunctionStmt
 }
 
-// addFunctions adds the user-defined functions that the library does not have yet.
+// addFunctions adds the given user-defined functions to l, except those that l already has.
 func (l *library) addFunctions(list []*schema.Function) {
 	for _, f := range list {
 		if l.bodies[strings.ToLower(f.FullName())] == nil {
@@ -41,9 +41,9 @@ func (l *library) addFunctions(list []*schema.Function) {
 	}
 }
 
-// addBody adds a user-defined function and the objects that its text names. Of the functions whose names occur in the
-// text, it adds only those that f calls (f.Uses). Another name in the text is not a call: it may be that of a parameter
-// of f. If addBody added the function with this name, and that function called f, each of the two would add the other
+// addBody adds the user-defined function f and the objects that its text names. Of the functions whose names occur in
+// the text, addBody adds only those that f calls (f.Uses). A name in the text need not be a call: f may have a
+// parameter with the name of a function g. If addBody added g then, and g calls f, addBody would add the two in turn
 // without end.
 func (l *library) addBody(f *schema.Function) {
 	found := l.of.namesIn(f.SQL)
@@ -95,7 +95,7 @@ func (w *walker) called(n *googlesql.ResolvedFunctionCall) *body {
 
 // inline returns the expression of a function with the arguments in place of its parameters. An argument that is not
 // a column, a constant or a query parameter is computed once, and the function's parameter becomes a reference to the
-// result.
+// result. In the text that defines a view or another function, inline returns a call instead.
 func (w *walker) inline(n *googlesql.ResolvedFunctionCall, b *body) tree.Expr {
 	if get(n.ErrorMode()) == googlesql.ResolvedFunctionCallBaseEnums_ErrorModeSafeErrorMode {
 		refuse(usererror.SafeFunction(b.FullName()))
@@ -154,8 +154,8 @@ func (w *walker) argument(n *googlesql.ResolvedArgumentRef) tree.Expr {
 }
 
 // Function analyzes the text of a function. It returns the function's signature and the objects that the text uses.
-// Function fails with ctx's error if ctx ends while the text waits until it may be analyzed, or while a heavy text is
-// analyzed.
+// Function fails with ctx's error if ctx ends while the text waits for its turn to be analyzed, or during the analysis
+// if the text is a heavy one (see pool).
 func (a *Analyzer) Function(ctx context.Context, f *schema.Function) (signature schema.Signature, uses []schema.Use, err error) {
 	weight, err := guard(f.SQL, a.columns)
 	if err != nil {
@@ -219,9 +219,9 @@ func (w *walker) signature(b *body) (s schema.Signature) {
 	return s
 }
 
-// unsteady records name, the name of a called function that may return different values for the same arguments. The
-// function or view that d defines may then do so too. unsteady keeps only the first name. If name is "", it records
-// nothing.
+// unsteady records that the view or function with this definition calls name, directly or through other functions. The
+// function name may return different values for the same arguments. unsteady keeps only the first such name. If name is
+// "", it records nothing.
 func (d *definition) unsteady(name string) {
 	if d.unstable == "" {
 		d.unstable = name

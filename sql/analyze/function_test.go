@@ -20,7 +20,7 @@ func TestParameterWithNameOfCaller(t *testing.T) {
 }
 
 // TestStoppedWhileLoading: a light statement is stopped while the objects that a function's text names are added to
-// the library. The next statement still finds all of these objects.
+// the catalog of an engine. The next statement still finds all of these objects.
 func TestStoppedWhileLoading(t *testing.T) {
 	c, err := applyAll(schema.NewCatalog(), "CREATE TABLE T (K INT64) PRIMARY KEY (K);\nCREATE FUNCTION F() RETURNS INT64 AS ((SELECT MAX(T.K) FROM T))")
 	if err != nil {

@@ -6,37 +6,37 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Bounds of a text, checked before the library gets it. The library recurses as deep as a statement is nested, on its
-// own stack of a fixed size and on the goroutine's stack. If either stack overflows, the process ends, so the guard
-// must bound the depth.
+// Bounds of a text. The guard checks them before GoogleSQL's library gets the text. The library recurses as deeply as a
+// statement is nested, on its own stack of a fixed size and on the goroutine's stack. If either stack overflows, the
+// process ends, so the guard must bound the depth.
 const (
 	maxLength = 1_000_000 // characters of a statement (Spanner's quota "Query statement length")
 
 	// maxNesting bounds the depth of parentheses, brackets and CASE. It is far above the depth of statements within
 	// Spanner's own limits on nested functions (75), subqueries (25) and subselects (60).
 	maxNesting = 300
-	// maxDepth bounds the depth of a statement if operators count as levels too: 1+1+1 is (1+1)+1. In a test the
-	// library worked up to ten thousand levels, each of which took 20 KiB and 85 us. The bound refuses no nested calls
-	// that Spanner allows, because Spanner allows only 75.
+	// maxDepth bounds the depth of a statement if each operator counts as a level too: 1+1+1 has two levels, because it
+	// means (1+1)+1. In a test GoogleSQL's library could analyze ten thousand levels, each of which took 20 KiB and
+	// 85 us. The bound refuses no nested calls that Spanner allows, because Spanner allows only 75.
 	maxDepth = 1_000
 	// maxBetweens bounds the depth of BETWEEN in operands of BETWEEN. If the operands of a BETWEEN have different
-	// types, the library resolves them twice, so that its time doubles with each level: from 20 us to 20 ms at this
-	// depth.
+	// types, GoogleSQL resolves them twice, so that its time doubles with each level: from 20 us to 20 ms at
+	// maxBetweens levels.
 	maxBetweens = 10
-	// maxTextJoins bounds the number of joins, including joined UNNESTs. The library's time and memory grow with the
+	// maxTextJoins bounds the number of joins, including joined UNNESTs. GoogleSQL's time and memory grow with the
 	// square of the number of joins, times the number of columns of the joined tables.
 	maxTextJoins = 64
-	// maxSelectColumns bounds the columns of one SELECT list. If the columns are names, the library's time rises with
-	// the square of their number: it takes half a second for maxSelectColumns, and half a minute for six times as
-	// many.
+	// maxSelectColumns bounds the columns of one SELECT list. If the columns are names, GoogleSQL's time grows with the
+	// square of their number: GoogleSQL takes half a second for maxSelectColumns names, and half a minute for six times
+	// as many.
 	maxSelectColumns = 20_000
 	// maxAdjacentStrings bounds the number of string literals in a row. GoogleSQL refuses even two, but only after
 	// work that grows with the square of their number.
 	maxAdjacentStrings = 1_000
 )
 
-// guard refuses a text beyond the bounds above, and estimates the weight of the library's work for the text (see
-// load). columns returns the number of columns of the table or view called name; 0 if there is none.
+// guard refuses a text beyond the bounds above, and estimates the weight of GoogleSQL's work for the text (see load).
+// columns returns the number of columns of the table or view called name; 0 if there is no such table or view.
 func guard(sql string, columns func(name string) int) (weight int, err error) {
 	if !utf8.ValidString(sql) {
 		return 0, usererror.SQLNotUTF8()
@@ -74,7 +74,7 @@ type gauge struct {
 	open   []group // counts for the whole text, then for each open parenthesis, bracket and CASE
 	name   bool    // the last token was a dot, so that a keyword after it is a name
 	last   string  // the last word
-	row    int     // number of string literals in a row that end with the last token
+	row    int     // number of adjacent string literals up to the last token
 	joins  int
 	unions int
 	load   load
@@ -84,11 +84,13 @@ type gauge struct {
 // group holds counts of the text within an open parenthesis, bracket or CASE. Commas, clause keywords, AND and OR cut
 // this text into stretches that do not nest in each other.
 type group struct {
-	isCase   bool
-	hint     bool
-	list     string // IN or STRUCT if the group is the list after that word; else ""
-	commas   int
-	clause   string // FROM, where a comma means a join; SELECT and GROUP, where it means another column; ORDER; SET; "" for all other clauses
+	isCase bool
+	hint   bool
+	list   string // IN or STRUCT if the group is the list after that word; else ""
+	commas int
+	// clause is FROM, where a comma means a join; SELECT or GROUP, where a comma means another column; ORDER or SET; or
+	// "" for all other clauses.
+	clause   string
 	grouped  int    // commas in GROUP BY
 	selected int    // commas in SELECT
 	stages   int    // joins and pipe operators, each of which nests everything before it
@@ -146,7 +148,7 @@ func (g *gauge) addToken() error {
 			g.pop()
 		}
 		g.pop()
-		g.open[len(g.open)-1].ops++ // a subscript nests the text before it
+		g.open[len(g.open)-1].ops++ // the brackets may be a subscript, which nests the text before it
 	case ",":
 		switch top.clause {
 		case "FROM":
@@ -250,7 +252,7 @@ func (g *gauge) push(isCase bool) error {
 	return nil
 }
 
-// pop closes a group. It ignores a closing bracket without an opening one, which the library reports.
+// pop closes a group. It ignores a closing bracket without an opening one: GoogleSQL reports that error later.
 func (g *gauge) pop() {
 	last := len(g.open) - 1
 	if last == 0 {

@@ -91,8 +91,8 @@ func testAnalyzer(t testing.TB) *Analyzer {
 	return New(c, nil)
 }
 
-// sizes returns values of n: around the limits, and up to the longest statement that is allowed. The guard refuses
-// most of these statements at once. BenchmarkHostile measures the library's work for those that the guard accepts.
+// sizes returns the values of n for which the tests make a statement. Some are around limits. The largest makes the
+// statement almost as long as is allowed.
 func sizes(statement func(n int) string) []int {
 	part := len(statement(1001)) - len(statement(1000))
 	return []int{1, 20, 75, 250, 290, 310, 990, 1010, 5000, 50_000, maxLength/part - 50}
@@ -100,9 +100,9 @@ func sizes(statement func(n int) string) []int {
 
 // TestNesting analyzes each kind of nested statement at all sizes. It skips statements with n above 5,000 that the
 // guard accepts, because their analysis takes long; BenchmarkHostile measures such statements. The result must be a
-// tree or an error for the user. If the guard accepted a statement that is nested too deeply for the library, the process
-// would end. The file testdata/guard shows which large sizes the guard accepts. For each it has the number of tokens,
-// because that number bounds the work of the library.
+// tree or an error for the user. If the guard accepted a statement that is nested too deeply for GoogleSQL's library,
+// the process would end. The file testdata/guard shows which large sizes the guard accepts. It gives the number of
+// tokens for each, because that number bounds the work of the library.
 func TestNesting(t *testing.T) {
 	a := testAnalyzer(t)
 	params := map[string]*value.Type{"p": value.Int64Type, "j": value.JSONType}

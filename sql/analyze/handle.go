@@ -13,13 +13,14 @@ import (
 // A handle of the library points to an object in the memory of an engine. Go's collector does not see the object's
 // size, and an engine's memory never shrinks. The library sets a finalizer on each handle that it makes for its caller;
 // the finalizer frees the object at some later collection. Until then the objects of thousands of statements would pile
-// up. And when the finalizer runs, another engine may be the current one in the library's variable. So the function own
-// removes the finalizer of such a handle at once, and the function free frees the object as soon as a statement is
-// analyzed. The library does not export the methods that free objects, hence the linknames.
+// up. And a finalizer that runs while another engine is the current one would free memory of that engine. So the
+// function own removes the finalizer of such a handle at once, and the function free frees the object as soon as a
+// statement is analyzed. The library does not export the methods that free objects, hence the linknames.
 //
-// The package librarytest checks that the library still has these methods, and that own removes the finalizer of
-// every handle here. librarytest itself does not link the methods. So if a method is gone, every program that
-// contains this package fails to link, but librarytest still runs and names the method.
+// The package librarytest checks that the library still has these methods, and that this package calls own for every
+// handle that the library makes for it. librarytest itself does not link the methods. So if a new version of the
+// library lacks a method, every program that contains this package fails to link, but librarytest still runs and names
+// the method.
 
 //go:linkname freeOutput github.com/goccy/go-googlesql.(*AnalyzerOutput).free
 func freeOutput(*googlesql.AnalyzerOutput)
@@ -84,8 +85,9 @@ func free[T any](e *engine, method func(*T), handle *T) {
 	}
 }
 
-// failure is a panic that carries an error from deep in a tree up to pool.lend. Each accessor of the library returns
-// an error, though none fails for a sound tree. Users see the error only if it wraps a usererror.Error.
+// failure is the value of a panic that carries an error from deep in the walk through a tree up to pool.lend. The walk
+// panics because it would otherwise have to return the error of each accessor of the library, though no accessor fails
+// for a sound tree. Users see the error only if it wraps a usererror.Error.
 type failure struct{ error }
 
 func (f failure) Unwrap() error { return f.error }

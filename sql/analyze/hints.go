@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// hintSet holds the hints that Spanner takes at one kind of place in a statement, by name in upper case. Source: the
+// hintSet holds the hints that Spanner accepts at one kind of place in a statement, by name in upper case. Source: the
 // sections "Hints" of Spanner's reference.
 type hintSet map[string]hintValue
 

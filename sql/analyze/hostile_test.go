@@ -15,8 +15,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// hostile holds texts whose sizes are near the limits, and for most of which the library takes long. The table T has 4
-// columns, Wide has a thousand.
+// hostile holds texts whose sizes are near the limits. For most of them GoogleSQL takes long. The table T has 4
+// columns, and the table Wide has about a thousand.
 var hostile = map[string]string{
 	"55,505 ANDs":                      "SELECT 1 FROM T WHERE K=0" + strings.Repeat(" AND K=1", 55_504),
 	"111,000 ANDs":                     "SELECT 1 FROM T WHERE TRUE" + strings.Repeat(" AND TRUE", 110_999),
@@ -75,7 +75,7 @@ var hostile = map[string]string{
 }
 
 // chain returns a query with n+1 named subqueries, a0 to an. first is the SQL of a0. each is the format for the SQL
-// of the others; its argument is the name of the subquery before.
+// of the others; its argument is the name of the previous subquery.
 func chain(n int, first, each string) string {
 	sql := "WITH a0 AS (" + first + ")"
 	for i := range n {
@@ -111,9 +111,9 @@ func hostileAnalyzer(t testing.TB) *Analyzer {
 	return New(c, nil, systemTable)
 }
 
-// TestHostileIsHeavy checks the weights of the texts of hostile. Texts that take the library more than 100 ms on a
-// quiet machine must count as heavy, except two whose weight the tokens do not show; the pool stops these two
-// (TestSlowIsHeavy).
+// TestHostileIsHeavy checks the weights of the texts of hostile. Texts that take GoogleSQL more than 100 ms on a quiet
+// machine must count as heavy. The last two in light are exceptions, because the tokens of these texts do not show the
+// work; the pool stops these two (TestSlowIsHeavy).
 func TestHostileIsHeavy(t *testing.T) {
 	light := map[string]bool{
 		"500 ORs": true, "900 parameters": true, "75 nested calls": true, "300 parentheses": true, "200 UNIONs": true, "one wide table": true,
@@ -183,8 +183,8 @@ func longestWait(b *testing.B, a *Analyzer, stop chan struct{}) (longest time.Du
 	}
 }
 
-// TestDoublingTexts: ten views or functions, each of which names the one before many times, expand to up to 20^10
-// texts. The analyzer refuses the statement before it has analyzed them all.
+// TestDoublingTexts: ten views or functions, each of which names the one before up to 20 times, expand to up to 20^9
+// texts. The analyzer refuses the statement long before it has analyzed them all.
 func TestDoublingTexts(t *testing.T) {
 	for name, text := range map[string]struct{ first, each, statement string }{
 		"UNION ALL":     {"CREATE VIEW V0 SQL SECURITY INVOKER AS SELECT 1 AS x", "CREATE VIEW V%[1]d SQL SECURITY INVOKER AS SELECT v.x FROM V%[2]d AS v" + strings.Repeat(" UNION ALL SELECT v.x FROM V%[2]d AS v", 19), "SELECT x FROM V9"},

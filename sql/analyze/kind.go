@@ -6,7 +6,7 @@ type Kind uint8
 // The kinds of statements.
 const (
 	OtherKind  Kind = iota // DDL, or no statement at all
-	QueryKind              // SELECT, WITH, FROM, GRAPH, or any of these in parentheses
+	QueryKind              // SELECT, WITH, FROM, GRAPH, TABLE, or any of these in parentheses
 	InsertKind             // INSERT
 	UpdateKind             // UPDATE
 	DeleteKind             // DELETE
@@ -44,7 +44,7 @@ func KindOf(sql string) Kind {
 	return OtherKind
 }
 
-// skipHint skips a hint after its @. The hint is a number, {k=v, ...}, or both.
+// skipHint skips what follows the @ of a hint: a number, or {k=v, ...}. A hint with both, @n @{...}, takes two calls.
 func (s *scanner) skipHint() {
 	if !s.next() || s.token != "{" {
 		return

@@ -2,8 +2,8 @@ package analyze
 
 import "github.com/goccy/go-googlesql"
 
-// statementKinds are the kinds of statements that ExecuteSql accepts. DDL is not among them: it comes in
-// UpdateDatabaseDdl.
+// statementKinds are the kinds of statements that ExecuteSql accepts. DDL is not among them, because clients send DDL
+// to UpdateDatabaseDdl.
 var statementKinds = []googlesql.ResolvedNodeKind{
 	googlesql.ResolvedNodeKindResolvedQueryStmt,
 	googlesql.ResolvedNodeKindResolvedInsertStmt,
@@ -12,8 +12,9 @@ var statementKinds = []googlesql.ResolvedNodeKind{
 	googlesql.ResolvedNodeKindResolvedCallStmt,
 }
 
-// definitionKinds are the statements that define objects in DDL. Their texts must qualify column names, so that a new
-// column of a table does not change the meaning of a name.
+// definitionKinds are the kinds of DDL statements that GoogleSQL's library analyzes. In such a statement, each column
+// name must be qualified by its table. Otherwise a column that is added to another table later could change the meaning
+// of the name.
 var definitionKinds = []googlesql.ResolvedNodeKind{
 	googlesql.ResolvedNodeKindResolvedCreateViewStmt,
 	googlesql.ResolvedNodeKindResolvedCreateFunctionStmt,
@@ -97,8 +98,8 @@ var features = []googlesql.LanguageFeature{
 	googlesql.LanguageFeatureFeatureJsonKeysFunction,
 }
 
-// rewritesOff are rewrites of the library that are turned off, since the tree can hold the statement without them. If
-// they were on, the library would turn some functions, such as ARRAY_FILTER, into subqueries.
+// rewritesOff are the rewrites that GoogleSQL's library must not make. They would replace functions and clauses that
+// package sql/tree can express: ARRAY_FILTER, for example, would become a subquery.
 var rewritesOff = []googlesql.ResolvedASTRewrite{
 	googlesql.ResolvedASTRewriteRewriteBuiltinFunctionInliner,
 	googlesql.ResolvedASTRewriteRewriteWithExpr,

@@ -15,7 +15,7 @@ const (
 	maxNestedGroupBys   = 35
 	maxNestedSubqueries = 25
 	maxNestedSubselects = 60
-	maxSubqueries       = 50 // in the expressions of one query ("Subquery expression children")
+	maxSubqueries       = 50 // subqueries in the expressions of one query; Spanner: "Subquery expression children"
 )
 
 // maxNestedFields bounds the number of fields of a STRUCT type, including the fields of the STRUCTs in it. STRUCT(s
@@ -23,10 +23,10 @@ const (
 // fields. Spanner documents no such limit.
 const maxNestedFields = 10 * maxStructFields
 
-// maxExpansions bounds how many names of views and functions are replaced by their texts in a statement. Names within
-// these texts also count. Ten views, each of which reads the one before twice, turn one name into a thousand texts.
-// If each reads the one before ten times, there are more texts than could ever be analyzed. Spanner documents no such
-// limit.
+// maxExpansions bounds how often the names of views and functions are replaced by their texts in a statement. Names
+// within these texts count too. In a chain of ten views, each of which reads the view before it twice, one name becomes
+// a thousand texts. If each view reads the one before it ten times, one name becomes ten billion texts, too many to
+// analyze. Spanner documents no such limit.
 const maxExpansions = 1_000
 
 // maxNamed bounds how many subqueries of WITH a statement has after each name is replaced by its subquery. A chain of
@@ -53,14 +53,14 @@ const (
 	limitExpansions       = "views and functions, those within each other,"
 )
 
-// counts holds the limited quantities of a statement, as far as the walk through the statement has counted them. Its
-// methods end the walk with an error as soon as a count exceeds its limit.
+// counts holds the numbers of joins, UNIONs and other limited parts of a statement that the walk through the statement
+// has met so far. Its methods end the walk with an error as soon as a number exceeds its limit.
 type counts struct {
 	joins, unions, functions, expansions int
 	parameters                           map[string]bool
 
-	named   int            // subqueries of WITH after each name is replaced by its subquery
-	namedIn map[string]int // the same count within each subquery of WITH, by its name; the subquery itself counts as one
+	named   int            // number of subqueries of WITH if each name is replaced by its subquery
+	namedIn map[string]int // for each subquery of WITH, by its name: how much each use adds to named
 
 	// The depths of nesting at the place that the walk has reached.
 	calls, groupBys, subqueries, subselects int
@@ -73,15 +73,16 @@ func (c *counts) join() {
 	atMost(limitJoins, c.joins, maxJoins)
 }
 
-// union counts the UNIONs of a set operation with this many inputs. The guard has already counted those of the
-// statement's own text; this method also counts those in the texts of views.
+// union counts the UNIONs of a set operation with the given number of inputs. The function guard has already counted
+// the UNIONs in the statement's own text, but not those in the texts of views.
 func (c *counts) union(inputs int) {
 	c.unions += inputs - 1
 	atMost(limitUnions, max(inputs, c.unions), maxUnions)
 }
 
-// define calls walk, which walks through the definition of a subquery of WITH, and stores how many such subqueries
-// walk has counted. c.name later adds that number to the total at each use of the subquery.
+// define calls walk, which walks through the definition of a subquery of WITH. It stores how many uses of subqueries of
+// WITH the definition contains, plus one for the subquery itself. At each use of the subquery, c.name adds that number
+// to the total.
 func (c *counts) define(name string, walk func()) {
 	before := c.named
 	walk()
@@ -116,8 +117,8 @@ func (c *counts) parameter(name string) {
 	atMost(limitParameters, len(c.parameters), maxParameters)
 }
 
-// enter increments nested, a depth of nesting, and refuses the statement if the depth exceeds the limit. The argument
-// what is the name of the kind of nesting in the error. leave decrements the depth again.
+// enter increments *nested, a depth of nesting, and refuses the statement if the depth exceeds limit. The string
+// in what names the depth in the error message. The returned function leave decrements the depth again.
 func enter(nested *int, what string, limit int) (leave func()) {
 	*nested++
 	atMost(what, *nested, limit)
@@ -137,7 +138,8 @@ func (c *counts) subquery() (leave func()) {
 	}
 }
 
-// atMost refuses the statement if n is over the limit. what is the name of the quantity for the error message.
+// atMost refuses the statement if n is greater than limit. The string in what names the quantity in the error
+// message.
 func atMost(what string, n, limit int) {
 	if n > limit {
 		refuse(usererror.QueryLimit(what, limit))

@@ -55,7 +55,7 @@ func (w *walker) valueOf(v *googlesql.Value, t *value.Type) value.Value {
 	return extendedValueOf(v, t)
 }
 
-// extendedValueOf does what valueOf does, for the types whose values have Go types of their own in the library.
+// extendedValueOf does the work of valueOf for TIMESTAMP, NUMERIC, JSON, UUID and INTERVAL.
 func extendedValueOf(v *googlesql.Value, t *value.Type) value.Value {
 	switch t.Kind {
 	case value.Timestamp:
@@ -76,8 +76,8 @@ func extendedValueOf(v *googlesql.Value, t *value.Type) value.Value {
 	panic(failure{fmt.Errorf("literal of type %v", t)})
 }
 
-// timestampOf reads a timestamp from its printed form. The library's numeric accessors give only microseconds, or
-// give nanoseconds only for a part of the range.
+// timestampOf reads a timestamp from its printed form. The library's numeric accessors are no substitute: they give
+// only microseconds, or give nanoseconds for only a part of the range of TIMESTAMP.
 func timestampOf(v *googlesql.Value) value.Value {
 	const layout = "2006-01-02 15:04:05.999999999-07"
 	return value.OfTime(get(time.Parse(layout, get(v.DebugString(false)))))

@@ -10,8 +10,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// LiteralTypes returns the types that literals have in the context of their statement: '2024-01-02' may be a DATE. If
-// the library does not record where a literal stands, the literal keeps the type that it has by its spelling.
+// LiteralTypes returns the types that the literals of a statement have in their context. For example, '2024-01-02' is a
+// DATE if it is compared with a DATE. If GoogleSQL's library does not record where a literal stands in sql,
+// LiteralTypes returns the type that the literal has by its spelling (Literal.Type).
 func (a *Analyzer) LiteralTypes(ctx context.Context, sql string, params map[string]*value.Type, literals []Literal) ([]*value.Type, error) {
 	types := make([]*value.Type, len(literals))
 	w := &walker{catalog: a.catalog, literals: make(map[int]**value.Type, len(literals))}
@@ -48,8 +49,8 @@ func (w *walker) castLiteral(n *googlesql.ResolvedCast, t *value.Type) {
 	}
 }
 
-// As returns the literal as a value of type t. ok is false if the literal is not written in the plainest form of that
-// type, because GoogleSQL might then read another value.
+// As returns the literal as a value of type t. It returns false if the literal is not written in the plainest form of
+// type t, because GoogleSQL might read any other form as another value.
 func (l *Literal) As(t *value.Type) (value.Value, bool) {
 	switch l.Type.Kind {
 	case value.String:
@@ -68,7 +69,7 @@ func stringAs(text string, t *value.Type) (value.Value, bool) {
 		days, err := value.ParseDate(text)
 		return value.OfDate(days), err == nil && len(text) == len(time.DateOnly)
 	case value.Timestamp:
-		v, err := value.ParseTimestampZ(text) // other forms depend on a time zone
+		v, err := value.ParseTimestampZ(text) // a text in another form may depend on a time zone
 		return v, err == nil
 	case value.UUID:
 		u, err := value.ParseUUID(text)
@@ -81,7 +82,7 @@ func stringAs(text string, t *value.Type) (value.Value, bool) {
 const uuidLength = 36
 
 func integerAs(text string, t *value.Type) (value.Value, bool) {
-	const exact = 1 << 53 // each integer up to here has an exact FLOAT64
+	const exact = 1 << 53 // each integer up to this one has an exact FLOAT64
 	i, err := strconv.ParseInt(text, 10, 64)
 	switch t.Kind {
 	case value.Int64:
@@ -105,7 +106,7 @@ func fractionAs(text string, t *value.Type) (value.Value, bool) {
 	case value.Numeric:
 		d, err := value.ParseDecimalStrict(text)
 		rounded, ok := value.DecimalFromFloat64(f)
-		return value.OfNumeric(d), err == nil && ok && d == rounded // the text and its FLOAT64 have the same NUMERIC
+		return value.OfNumeric(d), err == nil && ok && d == rounded // the text and its FLOAT64 give the same NUMERIC
 	}
 	return value.Value{}, false
 }

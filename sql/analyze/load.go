@@ -6,10 +6,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// load estimates the library's work for a text from its tokens. One unit of weight is the work for one ordinary token,
-// which takes 5 to 20 us. Some tokens take far more: a * that names the thousand columns of a table in each of twenty
-// subqueries, or an operator at the end of a long chain. The estimate need not be exact: a heavy text that is taken for
-// light is stopped after lightTime.
+// load estimates from the tokens of an SQL text how much work it is for GoogleSQL's library to analyze the text. One
+// unit of weight is the work for an ordinary token, which takes 5 to 20 us. Some tokens take far more: a * in each of
+// twenty subqueries if it stands for a thousand columns, or an operator at the end of a long chain. The estimate need
+// not be exact: if a heavy text is taken for a light one, its analysis is stopped after lightTime.
 type load struct {
 	columns func(name string) int
 

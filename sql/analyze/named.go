@@ -9,12 +9,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// suggestible is the maximum number of tables that the library gets as candidates for a suggestion when it has not
-// found a name.
+// suggestible is the maximum number of tables that the library gets as candidates for "Did you mean ...?" when it has
+// not found a table.
 const suggestible = 20
 
-// The library gets a table or change stream only when the first text that contains its name is analyzed, because a
-// schema may have 5,000 tables, and each takes the library some 30 us, and some kilobytes for each column.
+// A schema may have 5,000 tables. Each table costs the library some 30 us, and some kilobytes of memory for each of its
+// columns. So the library gets a table or change stream only when the first SQL text that contains its name is
+// analyzed.
 
 // table returns the table with this name ("t" or "schema.t") or synonym; nil if there is none. System tables are
 // found too.
@@ -67,7 +68,7 @@ func typesIn(sql string, bundle *schema.ProtoBundle) (types []string) {
 }
 
 // eachName calls f for each name in a text. before is the name before the dot in front of name, "" if there is none.
-// path is the whole path of names and dots that ends with name.
+// path is the whole path of names and dots that ends with name: for c in a.b.c, before is b and path is a.b.c.
 func eachName(sql string, f func(before, name, path string)) {
 	s := scanner{sql: sql}
 	before, last, path := "", "", "" // last is the last name, or a dot that follows the name in before
@@ -116,8 +117,8 @@ func (a *Analyzer) allTables() (list []*schema.Table) {
 	return list
 }
 
-// tablesLike returns up to suggestible tables that a user may have meant by a name that no table has, sorted from the
-// most similar name on.
+// tablesLike returns up to suggestible tables whose names are similar to name, the most similar first. It is for a name
+// that no table has: the user may have meant one of these tables.
 func (a *Analyzer) tablesLike(name string) []*schema.Table {
 	type candidate struct {
 		table    *schema.Table
@@ -152,14 +153,14 @@ func (l *library) suggest(err error) bool {
 	return l.add(l.like(m[1]))
 }
 
-// like calls tablesLike. Meanwhile other goroutines may enter their engines.
+// like calls tablesLike. It leaves the engine meanwhile, so that other goroutines can enter their engines.
 func (l *library) like(name string) []*schema.Table {
 	l.engine.leave()
 	defer l.engine.enter()
 	return l.of.tablesLike(name)
 }
 
-// add adds the tables that the library does not have yet, and returns whether there are any.
+// add adds those of the given tables that the library does not have yet. It returns whether it has added any.
 func (l *library) add(tables []*schema.Table) (added bool) {
 	for _, t := range tables {
 		if !l.has[t] {

@@ -97,7 +97,7 @@ func TestLibraryHasNamedTables(t *testing.T) {
 	}
 }
 
-// TestUnquoted reads names in back quotes as GoogleSQL does.
+// TestUnquoted checks that unquoted reads names in back quotes as GoogleSQL does.
 func TestUnquoted(t *testing.T) {
 	for token, want := range map[string]string{
 		"Singers": "Singers", "`Singers`": "Singers", "`S": "S", "`": "", "``": "",

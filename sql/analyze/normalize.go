@@ -11,17 +11,17 @@ import (
 // Normalized is a statement with parameters in place of literals. Texts that differ only in literals, white space and
 // comments have the same normalized text.
 //
-// A literal is taken out only where its type alone matters to GoogleSQL: as an operand of a comparison or of
-// arithmetic, after BETWEEN, in IN (...) and VALUES (...), and in SET c = .... Arguments of functions, patterns of
-// LIKE, LIMIT, ORDER BY 1, hints, lengths of types, DATE '...' and the like stay as they are. So do literals that are
-// not written in the plainest form. The caller must verify that the text with parameters means the same as the text
-// with literals.
+// A parameter replaces a literal only where GoogleSQL needs to know no more than the literal's type: as an operand of a
+// comparison or of arithmetic, after BETWEEN, in IN (...) and VALUES (...), and in SET c = .... Literals in other
+// places stay as they are: arguments of functions, patterns of LIKE, LIMIT, ORDER BY 1, hints, lengths of types,
+// DATE '...' and the like. Literals that are not written in the plainest form, such as r'a' and 1e5, also stay. The
+// caller must verify that the text with parameters means the same as the text with literals.
 type Normalized struct {
 	Text     string
 	Literals []Literal
 }
 
-// Literal is a literal that was taken out of a text.
+// Literal is a literal that a parameter has replaced.
 type Literal struct {
 	Param string      // the name of the parameter that replaces the literal; it is valid only in back quotes
 	Type  *value.Type // INT64, FLOAT64 or STRING
@@ -72,17 +72,17 @@ type normalizer struct {
 	hints   int      // number of open brackets that are a hint, or lie within one
 	last    string   // the last token
 	operand bool     // the last token ends an operand, so that + and - after it are binary operators
-	taking  bool     // if the next token is a literal, it is taken out
+	taking  bool     // if the next token is a literal, a parameter replaces it
 }
 
 // clause holds the state of the text within an open bracket.
 type clause struct {
 	list     bool // the text is the list of IN (...) or VALUES (...)
 	values   bool // VALUES was the last word
-	betweens int  // BETWEENs whose AND has not come yet
+	betweens int  // number of BETWEENs whose AND has not come yet
 }
 
-// follow sets taking: whether a literal after the current token is taken out.
+// follow sets taking: whether a parameter replaces a literal after the current token.
 func (s *normalizer) follow() {
 	top := &s.open[len(s.open)-1]
 	operand := s.operand
@@ -194,7 +194,7 @@ func plainString(token string) bool {
 }
 
 // number returns the type of the number that begins with the current token, and moves to the end of the number. It
-// returns nil if the number is not written in the plainest form.
+// returns nil if the number is not written like 12 or 1.5, or is not within INT64.
 func (s *normalizer) number() *value.Type {
 	if !digits(s.token) {
 		return nil

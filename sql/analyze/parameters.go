@@ -32,7 +32,7 @@ func Parameters(sql string) (named string, names []string) {
 		case "@":
 			at := s.pos
 			if rest := sql[at:]; rest == "" || !isWord(rest[0]) && rest[0] != '`' || rest[0] >= '0' && rest[0] <= '9' {
-				continue // a hint
+				continue // not a parameter but a hint: @{...} or @5
 			}
 			s.next()
 			add(unquoted(s.token))

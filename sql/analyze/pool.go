@@ -14,11 +14,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// pool lends engines to statements. Light statements share a few engines, each of which keeps the schemas of earlier
-// statements. A heavy statement gets a new engine, which takes 15 ms and 45 MiB to make and is thrown away afterwards
-// with all of its memory. So no statement waits for a heavier one, and the memory that the engines keep does not
-// depend on the heaviest statement so far. A statement that was wrongly taken for a light one is stopped after
-// lightTime and analyzed again as a heavy one.
+// pool lends engines to statements. An engine is an instance of GoogleSQL's library. Light statements share a few
+// engines, each of which keeps the schemas of earlier statements. A heavy statement gets a new engine, which takes
+// 15 ms and 45 MiB to make. The engine is thrown away after the statement, with all of its memory. So no light
+// statement waits for a heavy one, and the memory that the shared engines keep does not depend on the heaviest
+// statement so far. If a heavy statement is taken for a light one, its analysis is stopped after lightTime and begins
+// again on a new engine.
 type pool struct {
 	mu           sync.Mutex
 	light, heavy queue
@@ -31,11 +32,12 @@ const (
 	lightEngines, heavyEngines = 2, 2
 	// lightWeight is the maximum weight of a light statement. The library takes 5 to 20 us for a unit of weight.
 	lightWeight = 5_000
-	// lightTime is the CPU time that a light statement may use. A statement of lightWeight uses half of it.
+	// lightTime is the CPU time that a light statement may use. A statement of lightWeight uses at most half of it.
 	lightTime = 200 * time.Millisecond
-	// slowWeight is the weight given to a light statement that took longer than lightTime. Its real weight is not known.
+	// slowWeight is the weight given to a light statement that took longer than lightTime, since its real weight is not
+	// known.
 	slowWeight = 200_000
-	// For a heavy statement, engineBytes are charged, and bytesByWeight bytes for each unit of its weight. Most
+	// A heavy statement is charged engineBytes of memory, and bytesByWeight bytes for each unit of its weight. Most
 	// statements need fewer bytes per unit.
 	engineBytes, bytesByWeight = 45 << 20, 256
 )
@@ -49,9 +51,9 @@ func newPool() *pool {
 	return &pool{light: queue{free: lightEngines}, heavy: queue{free: heavyEngines}, lent: map[*engine]bool{}}
 }
 
-// run waits until the statement may be analyzed, and calls f with an engine that the goroutine has entered. It fails if
-// ctx ends before that. If f refuses the statement, run returns a *usererror.Error. Another failure, such as a panic of
-// the library, is returned as an error and does not harm other statements. The memory for a heavy statement's engine is
+// run waits until the statement may be analyzed, enters an engine, and calls f with the engine. It fails if ctx ends
+// during the wait. If f refuses the statement, run returns a *usererror.Error. Another failure, such as a panic of the
+// library, is returned as an error and does not harm other statements. The memory for a heavy statement's engine is
 // charged to budget. If a light statement turns out to be heavy, run stops f and calls it again with a new engine.
 func (p *pool) run(ctx context.Context, weight int, budget *memory.Budget, f func(*engine)) error {
 	if weight > lightWeight {
@@ -142,7 +144,8 @@ func (p *pool) lend(ctx context.Context, alone bool, f func(*engine)) (err error
 	return nil
 }
 
-// get returns an idle engine or makes one, which the caller must start. If alone is set, get always makes one.
+// get returns an idle engine. If there is none, or if alone is set, get makes a new engine, which the caller must
+// start.
 func (p *pool) get(alone bool) *engine {
 	p.mu.Lock()
 	defer p.mu.Unlock()

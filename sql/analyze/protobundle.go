@@ -25,23 +25,24 @@ const (
 	maxPoolBytes = 4 << 20
 )
 
-// descriptorPool holds descriptors of a proto bundle in the memory of an instance of the library. The libraries of
-// several schema versions share a pool. A bundle may have thousands of types, so a pool gets a type, and the types of
-// its fields, only when the first statement needs the type.
+// descriptorPool holds descriptors of a proto bundle in the memory of one engine, an instance of GoogleSQL's library.
+// The engine has a library (type library) for each version of a schema, and several of these can share a pool. A bundle
+// may have thousands of types, so a pool gets a type, and the types of its fields, only when the first statement needs
+// the type.
 type descriptorPool struct {
 	*googlesql.DescriptorPool
 	engine    *engine
 	bundle    *schema.ProtoBundle
-	libraries int // number of libraries that use the pool
+	libraries int // number of values of type library that use the pool
 	bytes     int // encoded size of the pool's descriptors
-	// files holds the names of the pool's files by the declarations in them: outermost messages and enumerations, and
-	// extensions. Each declaration has a file of its own, except that messages whose fields refer to each other share
-	// one.
+	// files maps the name of each declaration in the pool to the name of its file. Declarations are top-level messages
+	// and enumerations, and extensions. Each declaration has a file of its own, except that messages whose fields refer
+	// to each other share one.
 	files map[protoreflect.FullName]string
 }
 
-// descriptors returns the pool of a bundle, for one more library. It counts that library as a user of the pool;
-// library.free ends the use.
+// descriptors returns the pool of a bundle, and makes it if there is none. It counts the caller's library as a user of
+// the pool until library.free is called.
 func (e *engine) descriptors(b *schema.ProtoBundle) *descriptorPool {
 	p := e.pools[b]
 	if p == nil {
@@ -88,8 +89,8 @@ func (p *descriptorPool) need(d protoreflect.Descriptor) {
 	}
 }
 
-// outermost returns the top-level declaration of a file that contains d, a message or an enumeration; d itself if d
-// is at the top level.
+// outermost returns the top-level message that contains d, a message or an enumeration. If d itself is at the top
+// level, outermost returns d.
 func outermost(d protoreflect.Descriptor) protoreflect.Descriptor {
 	for {
 		m, nested := d.Parent().(protoreflect.MessageDescriptor)
@@ -134,9 +135,10 @@ type declarations struct {
 	extended []protoreflect.Descriptor     // added messages whose extensions must still be added
 }
 
-// visit adds d, after the declarations that d refers to. If d refers to a declaration that is further down on the
-// stack, d stays on the stack until that declaration is added. visit looks at d and the declarations on the stack that
-// d refers to, directly or not. It returns the lowest of their numbers (see the field order).
+// visit adds d to the pool, after the declarations that d refers to. If d refers to a declaration that is further down
+// on the stack, d stays on the stack until that declaration is added. visit looks at d and at those declarations on the
+// stack to which d refers, directly or through others. It returns the lowest of their numbers (see the field order), or
+// math.MaxInt if the pool already has d.
 func (s *declarations) visit(d protoreflect.Descriptor) (low int) {
 	name := d.FullName()
 	if s.pool.files[name] != "" {
@@ -201,7 +203,8 @@ func (p *descriptorPool) add(list []protoreflect.Descriptor) {
 		p.files[d.FullName()] = f.GetName()
 	}
 	p.engine.pause()
-	p.engine.loaded = p.engine.work.SoFar() // does not count for lightTime: later statements need no time for this
+	// The time so far does not count for lightTime, since later statements find the declarations in the pool.
+	p.engine.loaded = p.engine.work.SoFar()
 }
 
 // fileOf copies a file without its declarations.
@@ -228,9 +231,10 @@ func (p *descriptorPool) build(f *descriptorpb.FileDescriptorProto) {
 	}
 }
 
-// simplify removes from a file what the library does not need. 32-bit and unsigned integer fields become INT64: the
-// library has SQL types for these integers, but Spanner's GoogleSQL does not. simplify removes custom options,
-// because some would change how the library treats a field. It also removes services.
+// simplify prepares a file for the library. It turns 32-bit and unsigned integer fields into INT64 fields, because the
+// library has SQL types for such integers, and Spanner's GoogleSQL does not. It removes custom options, because some of
+// them would change how the library treats a field. It also removes services and source positions, which the library
+// does not need.
 func simplify(f *descriptorpb.FileDescriptorProto) {
 	f.Service, f.SourceCodeInfo = nil, nil
 	clearUnknown(f.ProtoReflect())
@@ -266,7 +270,7 @@ func widenMessage(m *descriptorpb.DescriptorProto) {
 	}
 }
 
-// integers are the field types besides TYPE_INT64 that become INT64.
+// integers are the types of 32-bit and unsigned integer fields, which widen turns into INT64 fields.
 var integers = map[descriptorpb.FieldDescriptorProto_Type]bool{
 	descriptorpb.FieldDescriptorProto_TYPE_INT32: true, descriptorpb.FieldDescriptorProto_TYPE_SINT32: true, descriptorpb.FieldDescriptorProto_TYPE_SFIXED32: true,
 	descriptorpb.FieldDescriptorProto_TYPE_UINT32: true, descriptorpb.FieldDescriptorProto_TYPE_FIXED32: true,
@@ -317,8 +321,8 @@ func (l *library) bundleType(f *googlesql.TypeFactory, t *value.Type) googlesql.
 	return get(f.MakeProtoType2(get(pool.FindMessageTypeByName(t.Name)), nil))
 }
 
-// defined returns the bundle's type for a PROTO or ENUM type of the library, and records that a definition uses the bundle. It returns nil
-// if the bundle does not have the type.
+// defined returns the bundle's type for a PROTO or ENUM type of the library, and records that a definition uses the
+// bundle. It returns nil if the bundle does not have the type.
 func (w *walker) defined(t googlesql.Googlesql_TypeNode) *value.Type {
 	is := w.lib.bundle.Defined(nameOf(t))
 	if is != nil {

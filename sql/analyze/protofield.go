@@ -72,7 +72,7 @@ func (w *walker) replaceFields(n *googlesql.ResolvedReplaceField) tree.Expr {
 	return c
 }
 
-// setField adds the value v for the field at path to a call that replaces fields.
+// setField adds the field at path and its new value v to c, a call that replaces or sets fields.
 func setField(c *tree.Call, path []protoreflect.FieldDescriptor, v tree.Expr) {
 	c.Args = append(c.Args, v)
 	c.Func.Args = append(c.Func.Args, v.Type())

@@ -12,17 +12,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Texts by which refusal recognizes failures of the library itself: trapped is the beginning of such an error, or
-// brokenInvariant is a part of it.
+// refusal recognizes failures of the library itself by these texts: the error begins with trapped or contains
+// brokenInvariant.
 const (
 	trapped         = "wasm trap: "
 	brokenInvariant = "RET_CHECK failure"
 )
 
-// refusal turns the library's error about a statement into the error that the user sees. That is UNIMPLEMENTED, with
-// the feature's name, for a feature that Spanner has and Crowfoot lacks, and otherwise INVALID_ARGUMENT with the
-// library's message. If the library itself broke down, refusal returns err unchanged. From errors about the text of a
-// view or function it removes line and column, which tell the user nothing.
+// refusal turns the library's error about a statement into the error that the user sees. If the statement uses a
+// feature that Spanner has and Crowfoot lacks, that error is UNIMPLEMENTED, with the feature's name. Otherwise it is
+// INVALID_ARGUMENT, with the library's message. If the library itself broke down, refusal returns err unchanged. If the
+// error is about the text of a view or function, refusal removes line and column, because they tell the user nothing.
 func (w *walker) refusal(err error) error {
 	sql, text := w.sql, err.Error()
 	if strings.HasPrefix(text, trapped) || strings.Contains(text, brokenInvariant) {
@@ -48,7 +48,8 @@ var (
 	lastPlace = regexp.MustCompile(`\[at (\d+):(\d+)\]$`)
 )
 
-// pointed adds the source line of the error's position to an error about the user's text.
+// pointed returns an error for the user with the line and column at which its message points, and with an excerpt of
+// sql. It returns other errors unchanged.
 func pointed(sql string, err error) error {
 	user := (*usererror.Error)(nil)
 	if !errors.As(err, &user) {
@@ -96,9 +97,9 @@ func withHint(sql, text string) string {
 	return text
 }
 
-// meantAsName returns the reserved word that a syntax error is about, if the word stands in sql where a name would:
-// before a token that follows names, or after a word that precedes a table's name. Otherwise, and at the beginning of
-// sql, meantAsName returns "".
+// meantAsName returns the reserved word at which the syntax error text points, if the user seems to have meant the word
+// as a name. That is the case if the next token is one that follows names, or if the word before it precedes a table's
+// name, such as FROM. Otherwise, or if the reserved word begins sql, meantAsName returns "".
 func meantAsName(sql, text string) string {
 	at := lastPlace.FindStringSubmatch(text)
 	if at == nil {
@@ -165,7 +166,7 @@ func unimplemented(sql, text string) *usererror.Error {
 }
 
 // checkWindow refuses a WINDOW clause. Spanner has no window functions, but the library accepts the clause in a
-// statement that calls none. checkWindow searches for the token WINDOW, since that is a reserved word.
+// statement that calls none. It is enough to search for the token WINDOW, because that word is reserved.
 func (w *walker) checkWindow() {
 	if w.nested || !strings.Contains(strings.ToUpper(w.sql), "WINDOW") {
 		return

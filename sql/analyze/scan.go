@@ -219,7 +219,8 @@ func (w *walker) withScan(n *googlesql.ResolvedWithScan) tree.Scan {
 	return scan
 }
 
-// withName makes a name of WITH unique in the whole statement. The library makes it unique only within one text.
+// withName makes a name of WITH unique in the whole statement. The library makes it unique only within one SQL text,
+// and analyzes the text of each view separately.
 func (w *walker) withName(name string) string {
 	if w.base == 0 {
 		return name

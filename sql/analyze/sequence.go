@@ -14,7 +14,8 @@ var sequenceFunctions = []string{"get_next_sequence_value", "get_internal_sequen
 func (l *library) addSequenceFunction(name string) {
 	result := own(googlesql.NewFunctionArgumentType3(l.typeOf(l.types, value.Int64Type), 1))
 	arg := own(googlesql.NewFunctionArgumentTypeAnySequence())
-	signature := own(googlesql.NewFunctionSignature3(result, []*googlesql.FunctionArgumentType{arg}, 0)) // copies its arguments
+	// NewFunctionSignature3 copies result and arg, so that both can be freed.
+	signature := own(googlesql.NewFunctionSignature3(result, []*googlesql.FunctionArgumentType{arg}, 0))
 	freeArgument(result)
 	freeArgument(arg)
 	do(l.root.AddOwnedFunction(own(googlesql.NewFunction2([]string{name}, spannerGroup, googlesql.FunctionEnums_ModeScalar, []*googlesql.FunctionSignature{signature}))))

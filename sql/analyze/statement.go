@@ -75,8 +75,8 @@ func (w *walker) output(list []*googlesql.ResolvedOutputColumn) []tree.Output {
 	return out
 }
 
-// userName returns the name of a column that the user sees. Names that begin with a dollar sign are made up by the
-// library; for these it returns "".
+// userName returns the name that the user sees for a column. The library makes up names that begin with a dollar sign.
+// For these userName returns "".
 func userName(name string) string {
 	if strings.HasPrefix(name, "$") {
 		return ""

@@ -6,26 +6,27 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// tally counts function calls, parameters and other quantities that Spanner limits, by the tokens of a text alone. So a
-// text far beyond a limit never reaches the library. The walk through the resolved statement counts everything that
-// tally counts. The walk may count more, such as the calls in the texts of views, and so refuse a text that tally
-// accepts.
+// tally counts function calls, parameters and other quantities that Spanner limits, by the tokens of an SQL text alone.
+// So a text far beyond a limit never reaches GoogleSQL's library. The walk through the resolved statement counts
+// everything that tally counts. The walk may count more, such as the calls in the texts of views, and so refuse a text
+// that tally accepts.
 type tally struct {
 	functions  int
-	grouped    bool // the text has GROUP BY, which may merge equal expressions into one
+	grouped    bool // the text has GROUP BY, which may merge equal calls into one, so functions may be too high
 	parameters map[string]bool
 	before     [2]string // the last token and the token before it
 }
 
-// comparisons are tokens that always become a function call with two operands.
+// comparisons are tokens each of which always becomes a function call.
 var comparisons = map[string]bool{"=": true, "<=": true, ">=": true, "<>": true, "!=": true, "||": true, "LIKE": true, "BETWEEN": true, "IS": true}
 
-// arithmetic are tokens that always become a function call with two operands if they follow a number or a closing
-// bracket. After a word they are not counted, because they may be a sign, or the star of SELECT.
+// arithmetic are tokens each of which becomes a function call if it follows a number or a closing bracket. After a word
+// they are not counted, because they may be a sign, or the star of SELECT.
 var arithmetic = map[string]bool{"+": true, "-": true, "*": true, "/": true}
 
 // notFunctions are words that may stand before a parenthesis without being the name of a function.
-// PENDING_COMMIT_TIMESTAMP is among them, since the walk does not count a call of it as a value of DML.
+// PENDING_COMMIT_TIMESTAMP is among them, since the walk through the statement does not count a call of that function
+// as the value of a column in INSERT or UPDATE.
 var notFunctions = words(`AGGREGATE ALL AND ANY ARRAY AS ASC BERNOULLI BETWEEN BY BYTES CASE CAST CONFLICT CROSS CUBE DEFAULT DESC DISTINCT
 	ELSE END EXCEPT EXISTS EXTEND FROM FULL GROUP GROUPING HAVING IGNORE IN INNER INSERT INTERSECT INTERVAL INTO IS JOIN LATERAL LIKE
 	LIMIT NOT NUMERIC OFFSET ON OR ORDER OUTER OVER PARTITION PENDING_COMMIT_TIMESTAMP PIVOT RECURSIVE REPLACE RESERVOIR RETURN ROLLUP SAFE_CAST

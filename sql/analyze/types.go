@@ -26,8 +26,8 @@ var scalarKinds = []struct {
 	{value.UUIDType, googlesql.TypeKindTypeUuid},
 }
 
-// typeOf translates a type of the library. An enumeration that GoogleSQL itself defines becomes STRING; its values
-// become their names.
+// typeOf translates a type of the library. An enumeration that GoogleSQL itself defines becomes STRING: each of its
+// values becomes the value's name.
 func (w *walker) typeOf(t googlesql.Googlesql_TypeNode) *value.Type {
 	w.fields = 0
 	return w.typeIn(t)

@@ -113,7 +113,7 @@ func (a *Analyzer) weightOf(views []*schema.View) (weight int) {
 		visited[v] = true
 		own, err := guard(v.SQL, a.columns)
 		if err != nil {
-			own = slowWeight // the guard accepted it when the view was created, so only its weight is unknown
+			own = slowWeight // guard accepted the query when the view was created; only the weight is unknown now
 		}
 		weight += own
 		views = append(views, a.namesIn(v.SQL).views...)
@@ -150,7 +150,7 @@ func (a *Analyzer) View(ctx context.Context, sql string) (columns []schema.ViewC
 	return columns, uses, nil
 }
 
-// viewColumns returns the columns of a view. It walks through the query as through that of a statement, and so refuses
+// viewColumns returns the columns of a view. It walks through the view's query as through a statement, and so refuses
 // the same features of SQL.
 func (w *walker) viewColumns(n *googlesql.ResolvedCreateViewStmt) (columns []schema.ViewColumn) {
 	if get(n.IsValueTable()) {
@@ -164,8 +164,8 @@ func (w *walker) viewColumns(n *googlesql.ResolvedCreateViewStmt) (columns []sch
 	return columns
 }
 
-// definition collects the objects that the text of a view or function names. A statement has a nil definition, whose
-// methods do nothing.
+// definition collects the objects that the text of a view or function names. For a statement the *definition is nil,
+// and its methods use and reads do nothing.
 type definition struct {
 	uses     []schema.Use
 	unstable string // the first called function that may give different values for the same arguments; "" if none

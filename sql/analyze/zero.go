@@ -14,7 +14,8 @@ import (
 // zero, resign reads those literals again whose value is zero. It does not read literals within an array or a struct
 // literal again.
 
-// hasNegativeZero reports whether a text contains -0.0 in any spelling, as a number or as a string that may be cast to one.
+// hasNegativeZero reports whether a text contains -0.0 in any spelling, as a number or as a string that may be cast to
+// a number.
 func hasNegativeZero(sql string) bool {
 	if !strings.Contains(sql, "-") {
 		return false

@@ -14,9 +14,9 @@ import (
 
 // The library has one default time zone, America/Los_Angeles, in which it reads timestamp literals that name no zone.
 // It reads that zone from the machine's zone database, and does not start without one. If the machine has none,
-// initLibrary gives the library a substitute, with which it reads the literals as UTC. So rezone reads such literals
-// again from their text in two cases: the user's database has another default time zone, or the machine has no zone
-// database.
+// initLibrary gives the library a substitute, with which the library reads these literals as UTC. In two cases rezone
+// must read the literals again from their text: the user's database has another default time zone, or the machine has
+// no zone database.
 
 // zoneFile is the path of the library's default zone within a zone database.
 var zoneFile = filepath.FromSlash(schema.DefaultTimeZone)
@@ -65,7 +65,7 @@ func zoneOf(c *schema.Catalog, e *engine) *time.Location {
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {
-		return time.UTC // functions use UTC too on a machine without a zone database
+		return time.UTC // SQL functions also use UTC if the machine has no zone database
 	}
 	return zone
 }

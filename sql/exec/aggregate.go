@@ -117,8 +117,8 @@ func (g *grouping) finish(r *run, row, key []value.Value, states []aggStates, gr
 	return nil
 }
 
-// streamOp groups rows whose input is ordered so that the rows of a group follow each other. Without keys, all rows
-// are one group.
+// streamOp groups rows that come in such an order that the rows of each group follow one another. Without keys, all
+// rows are one group.
 type streamOp struct {
 	grouping
 	states []aggStates   // the states of the groups whose result rows are not yet in out

@@ -16,7 +16,7 @@ type selectiveState struct {
 	extreme  value.Value
 	begun    bool // a row has set extreme
 	none     bool // the extreme is NaN; no row equals NaN, so no row counts
-	spills   bool // the state itself spills the rows that it keeps; otherwise groups moves them to disk
+	spills   bool // the state itself spills the rows that it keeps; if false, the type groups moves them to disk
 }
 
 func (a *aggCode) startSelective(spills bool) *selectiveState {
@@ -111,7 +111,7 @@ func (s *selectiveState) atExtreme(r *run, row []value.Value) (bool, error) {
 	return true, nil
 }
 
-// restart drops all rows that were added so far. atExtreme calls it when it finds a new extreme.
+// restart drops all rows that were added so far, because a new extreme was found or because move has passed them on.
 func (s *selectiveState) restart(r *run) {
 	s.state = s.fn.New()
 	s.release(r)
@@ -214,15 +214,15 @@ func newDistinct(keys, more []*value.Type) *distinctRows {
 	return &distinctRows{types: slices.Concat(keys, more), table: newHashTable(keys)}
 }
 
-// add adds a row: key, followed by more. It reports whether the row is the first with its key. If add puts the row
-// off, it does not know that yet and returns false; the method putOff finds it out at the end.
+// add adds a row: key, followed by more. It reports whether the row is the first with its key. If add puts the row off,
+// it returns false, and putOff decides at the end whether the row is the first.
 func (d *distinctRows) add(r *run, key []value.Value, more ...value.Value) (first bool, err error) {
 	d.count++
 	return d.addTagged(r, d.count, key, more)
 }
 
-// keepAll adds a row without further values. Unlike add, it keeps the key in memory even if the statement has used up
-// its share of memory, so it never puts off a row.
+// keepAll adds a row that consists of its key only. Unlike add, it keeps the key in memory even if the
+// statement has used up its share of memory, so it never puts off a row.
 func (d *distinctRows) keepAll(r *run, key []value.Value) (first bool, err error) {
 	if _, first = d.table.find(key); first {
 		err = r.memory.keepEntry(&d.held, key)

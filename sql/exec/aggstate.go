@@ -56,7 +56,8 @@ func (c *compiler) agg(n *plan.Agg) (*aggCode, error) {
 	return a, err
 }
 
-// aggState holds the state of one aggregate for one group: what it has computed from the rows that were added.
+// aggState is the state of one aggregate for one group: an intermediate result of the rows that were added, or the rows
+// themselves.
 type aggState interface {
 	add(r *run, row []value.Value) error
 	result(r *run) (value.Value, error)
@@ -69,7 +70,7 @@ type aggState interface {
 type collector interface {
 	aggState
 	// move calls f with each kept row, in the order in which the rows were added, and forgets the rows. A kept row
-	// has the types that aggCode.kept returns. Values in more follow those of row.
+	// consists of the values in row, followed by those in more. aggCode.kept returns their types.
 	move(r *run, f func(row []value.Value, more ...value.Value) error) error
 	// restore adds back a row that move has passed to f. After the first call of restore, add and move must not be
 	// called.

@@ -106,7 +106,7 @@ type base struct {
 
 func (b *base) len() int { return b.n }
 
-// set records that a value follows.
+// set counts one more value, which is not NULL.
 func (b *base) set() {
 	if b.nulls > 0 {
 		b.growBitmap()
@@ -115,7 +115,7 @@ func (b *base) set() {
 	b.n++
 }
 
-// validity records that the values [from, to) of array a are appended, and which of them are NULL.
+// validity counts the values [from, to) of array a, and records which of them are NULL.
 func (b *base) validity(a arrow.ArrayData, from, to int) {
 	if a.NullN() == 0 && b.nulls == 0 {
 		b.n += to - from
@@ -134,7 +134,7 @@ func (b *base) validity(a arrow.ArrayData, from, to int) {
 	}
 }
 
-// null records that a NULL follows.
+// null counts one more value, which is NULL.
 func (b *base) null() {
 	if b.nulls == 0 {
 		b.valid = b.valid[:0]

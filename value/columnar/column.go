@@ -73,8 +73,8 @@ func microseconds(_ *base, v value.Value) (int64, error) {
 	return s*1_000_000 + int64(n)/1000, nil
 }
 
-// errPending should never be returned, because reads of pending commit timestamps are refused before they reach a
-// column.
+// errPending is the error for a pending commit timestamp. It should never occur, because reads of pending commit
+// timestamps are refused before a column is filled.
 var errPending = fmt.Errorf("pending commit timestamp in a column")
 
 func interval(b *base, v value.Value) (m arrow.MonthDayNanoInterval, err error) {
@@ -148,7 +148,7 @@ func (c *fixed[T]) size() int64           { return int64(cap(c.values)*c.width +
 func (c *fixed[T]) truncate()             { c.base.truncate(); c.values = c.values[:0] }
 func (c *fixed[T]) data() arrow.ArrayData { return c.arrayData(nil, c.bytes(c.values)) }
 
-// int64Column is a column of INT64. It decodes the stored form directly, without making a Value.
+// int64Column is a column of INT64 or ENUM. It decodes the stored form directly, without making a Value.
 type int64Column struct{ fixed[int64] }
 
 func (c *int64Column) AppendRow(payload []byte) error {
@@ -156,7 +156,7 @@ func (c *int64Column) AppendRow(payload []byte) error {
 		c.append(i)
 		return nil
 	}
-	return c.fixed.AppendRow(payload) // it returns the error
+	return c.fixed.AppendRow(payload) // returns the error for the wrong payload
 }
 
 // AppendKey implements value.Column.

@@ -118,8 +118,8 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// TestForeignArrays checks to which values ValueAt converts arrays of other Arrow types than Crowfoot's own, and which
-// arrays give errors.
+// TestForeignArrays checks the values or errors that ValueAt returns for arrays whose Arrow type is not the one that a
+// Batch makes for the GoogleSQL type.
 func TestForeignArrays(t *testing.T) {
 	one := func(dt arrow.DataType, json string) arrow.Array {
 		a, _, err := array.FromJSON(memory.DefaultAllocator, dt, strings.NewReader(json))

@@ -5,9 +5,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// Convert converts an array of column c to another Arrow type (parameter to). The array must come from a Batch with
-// Options.Lossless. The other type must be the one that column c has in a Batch without Options.Lossless. If the array
-// already has that type, Convert returns the array unchanged. If a value does not fit the type, the error is a
+// Convert converts an array of column c to the Arrow type given by the parameter to. The array must come from a Batch
+// with Options.Lossless. The Arrow type must be the one that column c has in a Batch without Options.Lossless. If the
+// array already has that type, Convert returns the array unchanged. If a value does not fit the type, the error is a
 // *RangeError.
 func Convert(a arrow.Array, c Column, to arrow.DataType) (arrow.Array, error) {
 	if arrow.TypeEqual(a.DataType(), to) {

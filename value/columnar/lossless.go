@@ -12,13 +12,13 @@ import (
 )
 
 // losslessColumn is a column of a type whose Arrow type cannot hold all values: TIMESTAMP, INTERVAL, and types that
-// contain these. When a value is appended that the Arrow type cannot hold, the whole column is converted to stored
-// payloads.
+// contain these. When a value is appended that the Arrow type cannot hold, all values of the column are converted to
+// stored payloads, the form that value.AppendRow makes.
 type losslessColumn struct {
 	natural column
 	stored  textColumn
 	typ     *value.Type
-	outside bool // the values are in stored
+	outside bool // the values are in the column stored, not in natural
 	payload []byte
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// textColumn is a column of STRING, BYTES or JSON.
+// textColumn is a column of STRING, BYTES, JSON or PROTO.
 type textColumn struct {
 	base
 	offsets []int32
@@ -17,7 +17,7 @@ type textColumn struct {
 	room    []byte // buffer for parts of keys
 }
 
-// errTooLong should never be returned, because callers end a batch long before a column has that size.
+// errTooLong should never be returned, because callers end a batch long before a column reaches 2 GiB.
 var errTooLong = fmt.Errorf("more than 2 GiB in one column of a batch")
 
 func (c *textColumn) append(text []byte) error {

@@ -26,8 +26,8 @@ func DataSize(a arrow.Array, t *value.Type) (n int64) {
 	return n
 }
 
-// elementBytes is an estimate, in bytes, of the memory that an element of a list or a value of a dictionary takes
-// beyond its text when it becomes a separate value.
+// elementBytes is an estimate, in bytes, of the memory that an element of a list or a value of a dictionary takes, in
+// addition to its text, when it becomes a separate value.
 const elementBytes = 16
 
 // BytesOf estimates the bytes of data of the values [from, to) of an array of any type. A value of a dictionary counts
@@ -76,5 +76,5 @@ func BytesOf(a arrow.Array, from, to int, most int64) (n int64) {
 	if t, ok := a.DataType().(arrow.FixedWidthDataType); ok {
 		return (int64(t.BitWidth())*int64(to-from) + 7) / 8
 	}
-	return int64(to - from) // of Arrow's null type
+	return int64(to - from) // Arrow's null type: one byte for each value
 }

@@ -15,7 +15,7 @@ import (
 // A ConversionError is the error for a value of an array that cannot be converted to the type that the caller asked
 // for.
 type ConversionError struct {
-	Row int // its index in the array
+	Row int // the index of the value in the array
 	Err error
 }
 
@@ -23,7 +23,8 @@ func (e *ConversionError) Error() string { return fmt.Sprintf("row %d: %v", e.Ro
 func (e *ConversionError) Unwrap() error { return e.Err }
 
 // NewSource returns a source that gives the values of an array as values of type t. The source refers to the array's
-// memory. It accepts the same values as ValueAt. If a value cannot be converted, the error is a *ConversionError.
+// memory. NewSource accepts the same values as ValueAt. If a value cannot be converted, the error is a
+// *ConversionError.
 func NewSource(a arrow.Array, t *value.Type) (value.Source, error) {
 	n := nulls{a, a.NullN() > 0}
 	switch a := a.(type) {

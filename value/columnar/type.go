@@ -1,9 +1,10 @@
 // Package columnar converts columns of values to Apache Arrow's arrays and back. Package arrowtype decides which Arrow
 // type a GoogleSQL type becomes.
 //
-// If a value does not fit its Arrow type, the result is an error; the value is never changed. A timestamp in
-// nanoseconds can be from 1677-09-21 to 2262-04-11. A timestamp in microseconds can have every time, but no smaller
-// fractions. The time part of an INTERVAL can have up to 292 years. Strings are not dictionary-encoded.
+// A value that does not fit its Arrow type gives an error, unless Options.Lossless is set. Arrow's timestamps in
+// nanoseconds hold only times from 1677-09-21 to 2262-04-11. Its timestamps in microseconds hold all times, but cut off
+// digits below microseconds. The time part of an INTERVAL can be at most 292 years long. Strings are not
+// dictionary-encoded.
 //
 // The package promises that appending a value makes no allocation of its own, and that a Batch reuses its memory for
 // the next record batch. It does not read or write files and streams of record batches; Arrow's library does.

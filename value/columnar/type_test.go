@@ -7,7 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	_ "github.com/apache/arrow-go/v18/arrow/extensions" // clients register them
+	_ "github.com/apache/arrow-go/v18/arrow/extensions" // registers the extension types, as clients do
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"github.com/crowfoot-db/crowfoot/arrowtype"

@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Viewer makes vectors of the values of arrays. It reuses its memory for the next vector. The zero Viewer is ready
-// for use.
+// A Viewer makes vectors from values of arrays. It reuses its memory for the next vector. The zero Viewer is ready for
+// use.
 type Viewer struct {
 	vector value.Vector
 
@@ -56,7 +56,7 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// nullsOf returns for each of the n values whether it is NULL, or nil if none is.
+// nullsOf returns for each of the n values whether it is NULL.
 func (w *Viewer) nullsOf(a arrow.Array, from, n int) []bool {
 	w.nulls = sized(w.nulls, n)
 	valid, at := a.NullBitmapBytes(), a.Data().Offset()+from
@@ -66,7 +66,8 @@ func (w *Viewer) nullsOf(a arrow.Array, from, n int) []bool {
 	return w.nulls
 }
 
-// viewNumbers makes the vector for a type whose values have a fixed width. ok is false for other types.
+// viewNumbers makes the vector for numbers, BOOL, ENUM, DATE and TIMESTAMP. ok is false if the array has another type,
+// or if its type does not belong to kind k.
 func (w *Viewer) viewNumbers(a arrow.Array, k value.Kind, from, n int) (ok bool) {
 	v := &w.vector
 	switch a := a.(type) {
@@ -108,7 +109,7 @@ func (w *Viewer) viewNumbers(a arrow.Array, k value.Kind, from, n int) (ok bool)
 	return ok
 }
 
-// viewText makes the vector for STRING, BYTES and JSON. ok is false for other types.
+// viewText makes the vector for STRING, BYTES, JSON and PROTO. ok is false if the array or k is of another type.
 func (w *Viewer) viewText(a arrow.Array, k value.Kind, from, n int) (ok bool) {
 	if !value.KeepsTexts(k) {
 		return false

@@ -22,8 +22,8 @@ type Column struct {
 	name     string
 	kind     *sppb.Type
 	nullable bool
-	avroType string       // of values that are not NULL, as JSON
-	values   *avro.Schema // the same
+	avroType string       // the Avro type of values that are not NULL, as JSON
+	values   *avro.Schema // avroType, parsed
 }
 
 // NewColumn returns a column, which may be NULL if nullable is true.

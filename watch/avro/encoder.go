@@ -41,7 +41,7 @@ func NewStreamEncoder(client *spanner.Client) *Encoder {
 // table holds the columns of a table, and the layouts of its rows.
 type table struct {
 	columns []Column
-	layouts []*layout // layouts of rows with all columns, and of rows for which the database was asked
+	layouts []*layout // the layouts of all polled rows so far, each once
 	layout  *layout   // the layout of the last polled row
 }
 
@@ -86,7 +86,7 @@ func (t *table) value(c *watch.Change, i int) *structpb.Value {
 	return structpb.NewNullValue()
 }
 
-// Schema returns the current Avro schema of the data of a table's changes.
+// Schema returns the Avro schema of a table's changes. It reads the table's current columns from the database.
 func (e *Encoder) Schema(ctx context.Context, id watch.TableID) (string, error) {
 	columns, err := e.read(ctx, id)
 	if err != nil {

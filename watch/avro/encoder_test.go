@@ -85,7 +85,7 @@ func TestEncoder(t *testing.T) {
 }
 
 // TestEncoderOfSomeColumns encodes changes of feeds that read different columns of one table. The encoder must ask the
-// database once for each list of columns, and not each time that the lists alternate.
+// database only once for each list of columns, even if the feeds' changes alternate.
 func TestEncoderOfSomeColumns(t *testing.T) {
 	crowfoot.ForTest(t, databaseName, "CREATE SCHEMA music", "CREATE TABLE music.T (K INT64 NOT NULL, A INT64, B INT64) PRIMARY KEY (K)")
 	client, err := spanner.NewClient(t.Context(), databaseName)

@@ -113,8 +113,8 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader("no\nroom")), Request: r}, nil
 }
 
-// TestRetries checks that the sink posts an event again while the server cannot be reached or asks to wait, and that
-// it waits as long as the server asks.
+// TestRetries checks that the sink posts an event again while the server cannot be reached or asks to wait. The sink
+// must wait as long as the server asks, but not longer than maxRetryAfter.
 func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var came []time.Duration

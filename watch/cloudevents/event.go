@@ -52,8 +52,8 @@ func (e event) binary(h http.Header) {
 	e.attributes(func(name, value string) { h.Set("Ce-"+name, headerValue(value)) })
 }
 
-// headerValue encodes an attribute by section 3.1.3.2 of the HTTP binding: it percent-encodes space, double quote,
-// percent, and all bytes that are not printable ASCII.
+// headerValue encodes the value of an attribute as section 3.1.3.2 of the CloudEvents HTTP binding requires: it
+// percent-encodes spaces, double quotes, percent signs, and all bytes that are not printable ASCII.
 func headerValue(s string) string {
 	const digits = "0123456789ABCDEF"
 	var b strings.Builder

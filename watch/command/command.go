@@ -48,7 +48,7 @@ const (
 )
 
 // ErrEnded is wrapped by the error that ends the watcher after the command has exited with status 0. For example, the
-// command head exits after some lines.
+// command head exits with status 0 after it has read a number of lines.
 var ErrEnded = errors.New("the command has ended")
 
 // Handle writes one transaction to the command.
@@ -127,7 +127,7 @@ func (c *Command) start() (*process, error) {
 	p := &process{cmd: exec.Command(c.Args[0], c.Args[1:]...)}
 	detach(p.cmd)
 	p.cmd.Stderr = c.Stderr
-	p.cmd.WaitDelay = endLimit // processes that the command has started may keep its output open
+	p.cmd.WaitDelay = endLimit // Wait must return even if processes that the command has started keep its output open
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -211,7 +211,8 @@ const (
 	stuckLimit = time.Second
 )
 
-// write writes lines. When ctx ends, it stops after a whole line.
+// write writes lines. When ctx ends, it stops at the end of a line. If the command has not read to the end of this line
+// after stuckLimit, write stops in the middle of the line.
 func (p *process) write(ctx context.Context, lines []byte) error {
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(stuckLimit, func() { p.stdin.Close() }) })
 	defer stop()
@@ -240,7 +241,7 @@ func wholeLines(lines []byte) []byte {
 }
 
 // end closes the command's input, waits until the command ends and returns its error. Processes that the command has
-// started may continue to run and keep the output open. end waits for them endLimit at most.
+// started may continue to run and keep the output open. end waits for these processes for at most endLimit.
 func (p *process) end() error {
 	p.stdin.Close()
 	force := time.AfterFunc(endLimit, func() { kill(p.cmd.Process) })
@@ -255,8 +256,8 @@ func (p *process) end() error {
 	return err
 }
 
-// drain discards acknowledgements until the command has closed its output. Without it, readAcks would block while it
-// sends one.
+// drain discards acknowledgements until the command has closed its output. If nobody received them, readAcks would
+// block and never end.
 func (p *process) drain() {
 	for range p.acks {
 	}

@@ -106,7 +106,8 @@ func TestCommandFails(t *testing.T) {
 	}
 }
 
-// TestCommandEnds checks which ways of ending a command also end the watcher.
+// TestCommandEnds checks that HandleBatch returns a fatal error, which ends the watcher, if the command exits with
+// status 0, cannot be run, or writes more lines than it was given.
 func TestCommandEnds(t *testing.T) {
 	for _, c := range []struct {
 		script      string
@@ -120,7 +121,7 @@ func TestCommandEnds(t *testing.T) {
 	} {
 		command := &Command{Args: shell(c.script), Acknowledge: c.acknowledge}
 		var err error
-		for err == nil { // the pipe takes some batches
+		for err == nil { // the first batches may succeed, since they fit into the pipe
 			err = command.HandleBatch(t.Context(), batch(1000, 100))
 		}
 		if !fatal(err) || err.Error() != c.want {

@@ -22,8 +22,8 @@ import (
 //	ARRAY                               an array
 //	NULL                                null
 //
-// The publisher of Google's Java library writes the same JSON. A program that keeps numbers as 64-bit floats, as
-// JavaScript does, must parse INT64 values itself if they exceed 2^53.
+// The Pub/Sub publisher of Google's Java library Spanner Change Watcher writes the same JSON. A program that keeps
+// numbers as 64-bit floats, as JavaScript does, must parse INT64 values itself if they exceed 2^53.
 func AppendValue(b []byte, t *sppb.Type, v *structpb.Value) ([]byte, error) {
 	if _, null := v.GetKind().(*structpb.Value_NullValue); null {
 		return append(b, "null"...), nil

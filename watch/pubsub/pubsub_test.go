@@ -49,8 +49,8 @@ func change(table, key string, n int) watch.Change {
 	}
 }
 
-// TestPublish checks that messages have the data, attributes, topics and ordering keys that the package comment
-// describes.
+// TestPublish checks that messages have the data, attributes and ordering keys that the package comment describes, and
+// the topics that the comment of Sink.Topic describes.
 func TestPublish(t *testing.T) {
 	server, client := fake(t)
 	s := &Sink{Client: client, Topic: "spanner-%project%-%instance%-%database%-%catalog%-%schema%-%table%", Create: true}
@@ -77,8 +77,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// full refuses messages with the keys from 5 on while refuse is set. The error is one after which the client does not
-// retry.
+// full makes the fake server refuse messages of rows whose key is "5" or greater, while refuse is set. The client does
+// not retry after the error.
 type full struct{ refuse *atomic.Bool }
 
 func (f full) React(request any) (handled bool, reply any, err error) {
@@ -90,7 +90,7 @@ func (f full) React(request any) (handled bool, reply any, err error) {
 }
 
 // TestOrder checks that messages of one key are published in order, even if Pub/Sub refuses some for a while. The
-// handler must return only when all are acknowledged.
+// handler must return nil only when all messages are acknowledged.
 func TestOrder(t *testing.T) {
 	var refuse atomic.Bool
 	refuse.Store(true)
@@ -168,8 +168,8 @@ func (a stalledServer) React(any) (handled bool, reply any, err error) {
 	return false, nil, nil
 }
 
-// TestAway checks that the handler and Close return if the watcher must end while Pub/Sub does not answer. If the
-// batch comes again meanwhile, as when a feed is read again, the new call must wait for the result of the first one.
+// TestAway checks that the handler returns if its context ends while Pub/Sub does not answer. If the batch then comes
+// again, as when a feed is read again after an error, the second call must wait for the result of the first one.
 func TestAway(t *testing.T) {
 	a := stalledServer{make(chan struct{}, 1), make(chan struct{})}
 	server, client := fake(t, pstest.ServerReactorOption{FuncName: "Publish", Reactor: a})
@@ -205,7 +205,7 @@ func TestAway(t *testing.T) {
 func TestCloseWhileAway(t *testing.T) {
 	a := stalledServer{make(chan struct{}, 1), make(chan struct{})}
 	_, client := fake(t, pstest.ServerReactorOption{FuncName: "Publish", Reactor: a})
-	defer close(a.back) // must be before the fake server is closed
+	defer close(a.back) // must run before the fake server is closed
 	s := &Sink{Client: client, Topic: "changes", Create: true}
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error)

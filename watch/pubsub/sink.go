@@ -7,8 +7,8 @@
 // commits.
 //
 // A record of a change stream need not have all columns of a row. In JSON the record is the object that package
-// jsonlines writes, with old and new values. In Avro, a column that was not recorded is null. The message of such a
-// record has one more attribute, ModType, which is INSERT, UPDATE or DELETE.
+// jsonlines writes, with old and new values. In Avro, a column that was not recorded is null. The message of a change
+// stream record has one more attribute, ModType, which is INSERT, UPDATE or DELETE.
 //
 // Imports of this module: watch, watch/jsonlines.
 package pubsub
@@ -47,7 +47,7 @@ type Sink struct {
 
 	mu         sync.Mutex
 	publishers map[string]*pubsub.Publisher // by topic
-	left       []chan error                 // gets one error or nil for each batch that was unacknowledged when its context ended
+	left       []chan error                 // the results of batches that were unacknowledged when their contexts ended
 }
 
 // JSON encodes a change as JSON. A polled row becomes an object with its columns. A record of a change stream becomes
@@ -143,7 +143,7 @@ func (s *Sink) awaitLeft(ctx context.Context) error {
 	for _, acknowledged := range left {
 		select {
 		case err := <-acknowledged:
-			acknowledged <- err // for other feeds that wait
+			acknowledged <- err // for other calls of awaitLeft that wait for this batch
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestEngine checks the assumptions of sql/analyze/engine.go about the library's source: handles find their instance
-// by one variable, certain functions make and call instances, and a certain message asks for the analysis of a
-// statement.
+// TestEngine checks that the library's source still has the code on which sql/analyze/engine.go depends: the variable
+// globalModule, in which handles find their instance, the functions that make and call instances, and the message that
+// requests the analysis of a statement.
 func TestEngine(t *testing.T) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", library).Output()
 	if err != nil {
@@ -46,8 +46,8 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// TestOwned checks that sql/analyze calls the function own with each handle that the library makes for it. own removes
-// the handle's finalizer.
+// TestOwned checks that sql/analyze passes the result of each call of a function of package googlesql to the function
+// own. If the result is a handle, own removes its finalizer.
 func TestOwned(t *testing.T) {
 	files, err := filepath.Glob("../*.go")
 	if err != nil {
