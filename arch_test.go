@@ -102,7 +102,7 @@ func isPackage(dir string) bool {
 }
 
 // TestTransports checks that server/grpc, the gRPC transport, is the only package of the server that uses gRPC's
-// library. The other packages may use only its canonical codes.
+// library. The other packages of the server may import only one package of this library, codes.
 func TestTransports(t *testing.T) {
 	const library, codes, transport = "google.golang.org/grpc", "google.golang.org/grpc/codes", "server/grpc"
 	checked := 0
@@ -158,7 +158,7 @@ func packages(t *testing.T) map[string][]*ast.File {
 var importsLine = regexp.MustCompile(`(?s)Imports of this module: (.*?)\.\n`)
 
 // saidImports returns the imports that a package comment names. They are paths relative to the module; "." is the
-// module's root package. It returns false if the comment names no imports.
+// module's root package. It returns false if no comment has the line "Imports of this module: ...".
 func saidImports(files []*ast.File) ([]string, bool) {
 	for _, f := range files {
 		if f.Doc == nil {
@@ -243,7 +243,7 @@ var (
 	fence    = regexp.MustCompile("(?ms)^```.*?^```\n")
 )
 
-// documents returns the names of the documents whose paths, functions and links are checked.
+// documents returns the names of the documents that TestMap checks.
 func documents(t *testing.T) []string {
 	t.Helper()
 	list := []string{"ARCHITECTURE.md", "README.md", "CHANGELOG.md", "bench/README.md", "interop/README.md"}
@@ -267,7 +267,7 @@ func TestMap(t *testing.T) {
 		for _, m := range codeSpan.FindAllStringSubmatch(text, -1) {
 			file, name := m[1], m[2]
 			if !strings.Contains(file, "/") && (name == "" || !strings.Contains(file, ".")) {
-				continue // the span is a word, not a path
+				continue // the code span is a word, not a path
 			}
 			code, err := os.ReadFile(file)
 			if info, statErr := os.Stat(file); statErr == nil && info.IsDir() {

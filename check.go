@@ -17,15 +17,15 @@ import (
 // Finding is one fault that Check has found in stored data.
 type Finding struct {
 	Kind   string // kind of damage
-	Where  string // the file, or the database with its table or index
+	Where  string // name of the damaged file, or names of the database and of its damaged table or index
 	Detail string
 }
 
 // Check reads everything in a data directory that no server has open: every block, with its checksum, and every version
 // of every row. It compares the rows of each table with the table's schema, indexes, parents, foreign keys, CHECK
-// constraints and generated columns. It writes nothing. Check calls the function begin with the name of each object
-// before it reads the object, and the function found with each fault. It returns an error if it could not read
-// everything, for example because a server has the directory open.
+// constraints and generated columns. It writes nothing. Check calls the function begin before it reads a file, a table,
+// an index or another object, and passes the object's name. It calls the function found with each fault. It returns an
+// error if it could not read everything, for example because a server has the directory open.
 func Check(ctx context.Context, data string, begin func(what string), found func(Finding)) error {
 	store, err := pebble.OpenToRead(data, vfs.Default)
 	if pebble.IsDamaged(err) {

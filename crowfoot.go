@@ -36,7 +36,7 @@ import (
 // Options configure a server.
 type Options struct {
 	Data     string // directory of the data; created if it does not exist
-	InMemory bool   // keeps everything in memory instead; Data is then ignored
+	InMemory bool   // keeps all data in memory, not on disk; Data is then ignored
 	GRPC     string // address of the gRPC listener; "" is a free port of 127.0.0.1
 	HTTP     string // address of the HTTP listener for REST; "" is a free port of 127.0.0.1
 	// Databases lists the names of databases. When the server starts, it creates those that do not exist, and their
@@ -53,15 +53,15 @@ type Options struct {
 	// Origins are the origins of web pages that may send requests, such as https://app.example:8443. Requests from
 	// other origins are refused.
 	Origins []string
-	// Hosts are the names of the machine, besides localhost, that clients may use in requests to an HTTP listener on
-	// the loopback interface.
+	// Hosts are the names of the machine, besides localhost, by which clients may reach an HTTP listener on the
+	// loopback interface. The listener refuses requests whose header Host has another name.
 	Hosts []string
-	// NoStatistics turns off the tables of SPANNER_SYS, the metrics by API method and the timelines of transactions. The
-	// server then does not measure anything for them.
+	// NoStatistics turns off the tables of SPANNER_SYS, the metrics by API method and the timelines of transactions.
+	// The server then does not measure anything for them.
 	NoStatistics bool
-	// Memory is how many bytes the server may take, at least memory.MinBytes; 0 means a share of the memory of the
-	// machine or container. The data of an in-memory server is not included. If a process has several servers, each may
-	// take this much.
+	// Memory is how many bytes of memory the server may take, at least memory.MinBytes; 0 means a share of the memory
+	// of the machine or container. The data of an in-memory server is not included. If a process has several servers,
+	// each of them may take Memory bytes.
 	Memory int64
 	Log    *slog.Logger // nil discards the log
 	// StorageFailed, if it is not nil, is called once if the storage can no longer guarantee that writes are durable,
@@ -77,7 +77,7 @@ type Server struct {
 	HTTP string // HOST:PORT of the REST API
 	// Metrics is the source of the metrics that the HTTP listener serves at /metrics.
 	Metrics prometheus.Gatherer
-	// Warnings are messages from the start of the server that a person should read.
+	// Warnings are messages that a person should read. The server produced them while it started.
 	Warnings []string
 
 	front    *server.Server
@@ -89,14 +89,15 @@ type Server struct {
 	log      *slog.Logger
 }
 
-// memoryDir is the name of the data directory on the file system in memory.
+// memoryDir is the name of the data directory of an in-memory server, whose file system is in memory, too.
 const memoryDir = "crowfoot"
 
 // spillDir is the name of the directory, within the data directory, for temporary files of statements.
 const spillDir = "spill"
 
-// Start opens the data and starts to serve it. ctx limits only the start; Close ends the server. During the start,
-// /healthz and /readyz of the HTTP listener already answer that the server is not ready (starting.go).
+// Start opens the data and starts to serve it. ctx limits only the start; Close ends the server. During the start, the
+// HTTP listener already answers: /healthz says that the server is alive, and /readyz that it is not ready
+// (starting.go).
 func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -72,9 +72,9 @@ func (s script) locate(err error) error {
 	return s.errorAt(statement.Line, statement.Column, err)
 }
 
-// errorAt returns err with a position in the DDL file. The text that err is about, such as a statement, begins at line
-// and column of the file. If err also says where in this text the fault is (usererror.Error.Place), errorAt gives the
-// position of the fault instead, and the excerpt that err holds.
+// errorAt returns err with a position in the DDL file. The parameters line and column give the position at which the
+// text that err is about, such as a statement, begins. If err also says where in this text the fault is
+// (usererror.Error.Place), errorAt adds the position of the fault instead, and the excerpt of the text that err holds.
 func (s script) errorAt(line, column int, err error) error {
 	var user *usererror.Error
 	if !errors.As(err, &user) || user.Place == nil {
@@ -86,7 +86,7 @@ func (s script) errorAt(line, column int, err error) error {
 	}
 	place := fmt.Sprintf("%s:%d:%d", s.file, line+within.Line-1, column+within.Column-1)
 	switch {
-	case user.Syntax != "": // because the message of err quotes the whole statement
+	case user.Syntax != "": // err itself is left out, because its message quotes the whole statement
 		return fmt.Errorf("%s: syntax error: %s\n%s", place, user.Syntax, within.Excerpt)
 	case within.Excerpt != "":
 		return fmt.Errorf("%s: %w\n%s", place, err, within.Excerpt)
@@ -94,7 +94,8 @@ func (s script) errorAt(line, column int, err error) error {
 	return fmt.Errorf("%s: %w", place, err)
 }
 
-// checkExisting warns if an existing database has another schema than the one that the script would create.
+// checkExisting warns if the schema of an existing database differs from the one that the script would create, or if
+// the script could not be run in an empty database.
 func (s *Server) checkExisting(ctx context.Context, d *database.Database, ddl script) {
 	warning := ""
 	same, err := s.registry.HasSchema(ctx, d, ddl.texts(), ddl.descriptors)

@@ -15,8 +15,8 @@ func memoryLimit(bytes int64) metrics.Samples {
 	}
 }
 
-// engineMetrics returns the metrics of the storage engine. If the parameter files is not nil, it also returns a metric
-// of the temporary files of queries, which are in that directory.
+// engineMetrics returns the metrics of the storage engine. The parameter files is the directory for temporary files of
+// queries. If it is not nil, engineMetrics also returns a metric of these files.
 func engineMetrics(store *pebble.Store, files *spill.Dir) metrics.Samples {
 	return func(add func(metrics.Sample)) {
 		m := store.Metrics()

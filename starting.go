@@ -55,11 +55,11 @@ func (s *starting) handOver() (*net.TCPListener, error) {
 
 // close stops serving and closes the listener.
 func (s *starting) close() error {
-	err := s.listener.Close() // closed first, because the server waits until its Accept has returned
+	err := s.listener.Close() // first, because it makes Accept return, for which Close of the server waits
 	return errors.Join(err, s.server.Close())
 }
 
-// errHandedOver is the error that Accept returns after handOver was called. It ends the server's loop.
+// errHandedOver is the error that Accept returns after handOver was called. It ends http.Server.Serve.
 var errHandedOver = errors.New("the listener is handed over")
 
 // kept is a listener that stays open when its server closes it.

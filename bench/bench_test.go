@@ -67,7 +67,7 @@ func reader(libraries string) {
 	answers := os.NewFile(3, "answers")
 	fmt.Fprintln(answers, "ready\t"+libraries)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		fmt.Print("a progress bar") // output that is not an answer
+		fmt.Print("a progress bar") // the run must not take standard output for an answer
 		if strings.HasPrefix(in.Text(), "duckdb_aggregate") {
 			fmt.Fprintln(answers, "error\tout of memory")
 			continue
@@ -115,7 +115,7 @@ func small(t *testing.T) (bench.Settings, *bytes.Buffer) {
 
 func TestStudies(t *testing.T) {
 	s, out := small(t)
-	s.PID = os.Getpid() // so that there is a CPU time to show, although it includes the client's
+	s.PID = os.Getpid() // so that the report has a server CPU time; here it includes the client's CPU time
 	r, err := harness.Run(t.Context(), s, studies.Access(), studies.Writes())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -153,7 +153,7 @@ func TestStudies(t *testing.T) {
 	checkJSON(t, s.JSON, "")
 }
 
-// checkText checks that a result contains every text in the list wants, that it fits a terminal of 40 lines of 100
+// checkText checks that the text of a result contains all the wanted parts, that it fits a terminal of 40 lines of 100
 // columns, and that it has no escape sequences.
 func checkText(t *testing.T, text string, wants ...string) {
 	t.Helper()
@@ -200,7 +200,7 @@ func TestRetrieval(t *testing.T) {
 			t.Errorf("%s: %d measures, want %d", table, got, want)
 		}
 		for _, m := range r.Measures {
-			if m.Path == "inside DuckDB, Parquet" { // this path fails alone, without the run
+			if m.Path == "inside DuckDB, Parquet" { // the reader answers with an error here, but the run must go on
 				if m.Operations != 0 || !strings.Contains(m.Failed, "out of memory") || !strings.Contains(out.String(), "failed: ") {
 					t.Errorf("a peer that fails: %+v\n%s", *m, out)
 				}
@@ -324,7 +324,7 @@ func TestOwn(t *testing.T) {
 // partial. The run fails because a query divides by zero.
 func TestFailure(t *testing.T) {
 	s, out := small(t)
-	s.Count = 200 // operations; the sixtieth fails
+	s.Count = 200 // operations of each path; the sixtieth of bad.sql fails
 	workload, err := own.New(own.Files{Paths: []own.File{
 		{Kind: own.SQLFile, Name: write(t, "good.sql", "SELECT 1")},
 		{Kind: own.SQLFile, Name: write(t, "bad.sql", "-- @n INT64 sequence 1\nSELECT DIV(1, 60 - @n)")},
@@ -363,7 +363,7 @@ func TestInterrupt(t *testing.T) {
 	checkJSON(t, s.JSON, "interrupted")
 }
 
-// watched is a writer. When it writes bytes that contain its field text, it calls its field call.
+// watched is a writer that calls a function when the bytes to write contain a given text.
 type watched struct {
 	io.Writer
 	text string
@@ -458,7 +458,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestStudyMode checks that the benchmarks access and writes send the same calls as the published studies if
+// TestStudyMode checks that the benchmarks "access" and "writes" send the same calls as the published studies if
 // Settings.Study is set: the reads have no tags, and each path calls the API methods that it calls in the study.
 // StatisticsWait is 0, so that the runs do not wait for the server's statistics.
 func TestStudyMode(t *testing.T) {
@@ -483,7 +483,7 @@ func TestStudyMode(t *testing.T) {
 		}
 		var methods []string
 		for _, c := range m.Calls {
-			if c.PerOperation > 0.5 { // sessions that the client creates during the run are rarer
+			if c.PerOperation > 0.5 { // leaves out calls that create sessions, which are rarer
 				methods = append(methods, fmt.Sprintf("%.0f %s", c.PerOperation, c.Method))
 			}
 		}
@@ -542,7 +542,8 @@ func TestControl(t *testing.T) {
 	if got, want := len(r.Measures), 2*(2+2)+2*5*2; got != want {
 		t.Errorf("%d measures, want %d", got, want)
 	}
-	if got, want := len(r.Figures), len(r.Measures); got != want { // two for each path
+	// Each path has two measures, target and control, and two figures.
+	if got, want := len(r.Figures), len(r.Measures); got != want {
 		t.Errorf("%d figures, want %d", got, want)
 	}
 	for _, f := range r.Figures {

@@ -7,7 +7,7 @@
 // of the machine's speed affect all paths alike:
 //
 //	harness.Run        connects to the server that is measured, prepares, measures, reports
-//	  Benchmark        lists its experiments: those of studies, own, retrieval, watchers
+//	  Benchmark        a list of experiments, from one of the packages studies, own, retrieval, watchers
 //	  LoadGenerator    clients that repeat one operation, in a closed or an open loop
 //	  Screen           progress, while the run goes on
 //	  report.Report    the results: as text, as a page, as JSON

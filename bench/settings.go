@@ -16,25 +16,26 @@ type Settings struct {
 	Each    time.Duration `json:"each_ns"`         // measured time of each path at each number of clients, over all rounds
 	Count   int           `json:"count,omitempty"` // operations of each path, over all rounds, in place of Each; 0 to use Each
 	Rounds  int           `json:"rounds"`          // how many times the paths of an experiment take turns
-	Clients []int         `json:"clients"`         // each experiment runs once for each number
+	Clients []int         `json:"clients"`         // numbers of clients; each experiment runs once with each of them
 	Rate    float64       `json:"rate_per_second"` // operations per second of all clients, in an open loop; 0 for a closed loop
-	Keys    int           `json:"keys"`            // rows of a range, and scattered keys of a read
-	Splits  int           `json:"splits"`          // splits from which the scattered keys come
-	Batches []int         `json:"batches"`         // rows per commit; the inserts run once for each number
+	Keys    int           `json:"keys"`            // number of rows in a range read, or of scattered keys in a read
+	Splits  int           `json:"splits"`          // number of splits from which the scattered keys of a read come
+	Batches []int         `json:"batches"`         // numbers of rows per commit; the inserts run once with each of them
 	// RTT is a round-trip time that the run adds between client and server to simulate a network. Half of it is added
 	// in each direction.
 	RTT time.Duration `json:"rtt_ns,omitempty"`
 	// Study makes the run repeat the published studies of reads and of writes (package studies) as they were done. The
-	// benchmark access then sends its calls without tags: first as fast as possible, and then at the rates of the
-	// study. The benchmark writes then leaves out most paths that the study does not have.
+	// benchmark "access" then sends its calls without tags: first as fast as possible, and then at the rates of the
+	// study. The benchmark "writes" then leaves out most paths that the study does not have.
 	Study bool `json:"study,omitempty"`
-	// Interval selects the tables of SPANNER_SYS that the run queries when it repeats the study of reads: those by minute,
-	// or those by ten minutes.
+	// Interval selects the tables of SPANNER_SYS that the run queries when it repeats the study of reads: the tables
+	// with intervals of one minute, or those with intervals of ten minutes.
 	Interval Interval `json:"interval,omitempty"`
 	Endpoint
 	// StatisticsWait is the longest time that the run waits at its end for the server's statistics of the last minute,
-	// which appear only after that minute. If the run would have to wait longer than that, it does not wait at all. If
-	// StatisticsWait is 0, the experiments also do not wait for the beginning of an interval of the statistics.
+	// which appear only after that minute. If the run would have to wait longer than StatisticsWait, it does not wait
+	// at all. If StatisticsWait is 0, the experiments also do not wait for the beginning of an interval of the
+	// statistics.
 	StatisticsWait time.Duration `json:"statistics_wait_ns"`
 
 	// Control is the path of another executable of Crowfoot, usually an older one. A control server from this
@@ -47,7 +48,7 @@ type Settings struct {
 
 // Endpoint identifies the server to measure.
 type Endpoint struct {
-	Address string `json:"endpoint,omitempty"` // HOST:PORT in plain text; "" with a Database means Cloud Spanner
+	Address string `json:"endpoint,omitempty"` // HOST:PORT, without TLS; "" and a Database mean Cloud Spanner
 	// Database is the name projects/P/instances/I/databases/D; "" stands for an embedded server.
 	Database string `json:"database,omitempty"`
 	// PID is the process ID of a server on this machine that the run did not start. 0 means unknown.
@@ -57,8 +58,8 @@ type Endpoint struct {
 
 // Outputs say where a report is written.
 type Outputs struct {
-	Report   string    `json:"-"` // file of the page; "" for none
-	JSON     string    `json:"-"` // file of the figures; "" for none
+	Report   string    `json:"-"` // path of the HTML page to write; "" for none
+	JSON     string    `json:"-"` // path of the JSON file to write; "" for none
 	Out      io.Writer `json:"-"` // the result as text
 	Progress io.Writer `json:"-"` // the progress of the run
 }
@@ -139,7 +140,7 @@ func (s Settings) Check() error {
 	return s.Endpoint.Check()
 }
 
-// CheckAccess checks the settings that only the benchmark access uses.
+// CheckAccess checks the settings that only the benchmark "access" uses.
 func (s Settings) CheckAccess() error {
 	switch {
 	case s.Keys < 1 || s.Keys > s.Rows:
@@ -156,7 +157,7 @@ func (s Settings) CheckAccess() error {
 	return nil
 }
 
-// CheckWrites checks the settings that only the benchmark writes uses.
+// CheckWrites checks the settings that only the benchmark "writes" uses.
 func (s Settings) CheckWrites() error {
 	if len(s.Batches) == 0 || slices.Min(s.Batches) < 1 {
 		return errors.New("--batch needs positive numbers")
@@ -188,8 +189,8 @@ func (e Endpoint) Check() error {
 	return nil
 }
 
-// StudyKeys is the number of rows or keys in one call, for those calls of the published study of reads that read
-// several rows. StudySplits is the number of splits from which the keys of such a call come.
+// StudyKeys is the number of rows in a read of a range, and of keys in a read of scattered keys, in the published study
+// of reads. StudySplits is the number of splits from which the scattered keys come.
 const (
 	StudyKeys   = 10
 	StudySplits = 4

@@ -26,7 +26,7 @@ func smallWatch(t *testing.T) (watchers.Settings, *strings.Builder) {
 	return s, out
 }
 
-// delivered checks that every change was delivered exactly once in a result.
+// delivered checks that a result reports every change as delivered exactly once.
 func delivered(t *testing.T, r *watchers.Result) {
 	t.Helper()
 	if r.Changes == 0 || r.Delivered != r.Changes || r.Lost != 0 || r.Duplicated != 0 || r.Unwritten != 0 {
@@ -37,8 +37,8 @@ func delivered(t *testing.T, r *watchers.Result) {
 	}
 }
 
-// TestWatch checks that all changes are delivered once to several watchers with small pages, and again in a second run
-// on the same table.
+// TestWatch checks that several watchers with small pages, which share the changes, deliver each change exactly once. A
+// second run on the same table must do the same.
 func TestWatch(t *testing.T) {
 	s, out := smallWatch(t)
 	s.Watchers, s.Limit = 3, 20

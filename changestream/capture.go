@@ -14,7 +14,8 @@ type Transaction struct {
 	// Excluded says that the client asked for exclude_txn_from_change_streams. Streams with allow_txn_exclusion do not
 	// record such a transaction.
 	Excluded bool
-	// System marks a transaction of the server itself, which back-fills columns or deletes rows by a row deletion policy.
+	// System marks a transaction of the server itself, which back-fills columns or deletes rows by a row deletion
+	// policy.
 	System bool
 }
 
@@ -34,14 +35,14 @@ type Mod struct {
 	// the list mods of a data change record.
 	data       []byte
 	start      int
-	pendingKey []table.Pending // positions in the key of commit timestamps that are filled in later
-	pending    []int           // offsets in data of the texts of commit timestamps that are filled in later
-	next       int             // index of the next mod of the same record; 0 if there is none
+	pendingKey []table.Pending // positions in the logical key at which the commit timestamp must be filled in
+	pending    []int           // offsets in data at which the text of the commit timestamp must be filled in
+	next       int             // index in Changes.mods of the next mod of the same record; 0 if there is none
 }
 
 const (
 	// modBytes estimates the memory in bytes that a Mod takes in addition to its data. It includes spare capacity of
-	// the slice.
+	// the slice of Mods.
 	modBytes = 320
 	// recordBytes estimates the size in bytes of a record without its mods and columns. columnBytes estimates the size
 	// of an entry of column_types without the column's name and type.
@@ -96,16 +97,17 @@ func (c *Changes) Truncate(n int) {
 
 // An Encoder encodes changes. Only one goroutine may use it.
 type Encoder struct {
-	keys, values, olds []byte           // JSON
-	columns            []*schema.Column // columns of the last change that did not write all watched ones; mods with equal columns share it
+	keys, values, olds []byte           // buffers for the JSON of the key, the new values and the old values of a mod
+	columns            []*schema.Column // the slice that Encoder.written made last; mods with equal columns share it
 	scratch            []*schema.Column
 	pending            []int
 }
 
-// maxKept is the maximum size in bytes of a JSON buffer that an Encoder keeps for the next row.
+// maxKept is the maximum total size in bytes of the buffers values and olds that an Encoder keeps for the next row.
 const maxKept = 64 << 10
 
-// Encode encodes the change of a row for a stream that watches its table. ok is false if the stream does not record the change.
+// Encode encodes the change of a row for a stream that watches the row's table. ok is false if the stream does not
+// record the change.
 func (e *Encoder) Encode(c *table.Change, w *table.Watch, tx *Transaction) (m Mod, ok bool) {
 	if !records(w.Stream, c.Op, tx) {
 		return Mod{}, false
@@ -138,8 +140,9 @@ func records(s *schema.ChangeStream, op table.Op, tx *Transaction) bool {
 	return !s.ExcludeDelete && !(tx.System && s.ExcludeTTLDeletes)
 }
 
-// captured returns the columns, without the key, whose new and old values a mod has. The two lists depend on the
-// stream's value capture type: https://cloud.google.com/spanner/docs/change-streams#value-capture-type.
+// captured returns two lists of columns, without those of the key: the columns whose new values a mod has, and the
+// columns whose old values it has. The lists depend on the stream's value capture type:
+// https://cloud.google.com/spanner/docs/change-streams#value-capture-type.
 func captured(w *table.Watch, op table.Op, written []*schema.Column) (newColumns, oldColumns []*schema.Column) {
 	capture := w.Stream.ValueCapture
 	keepsOld := capture == schema.OldAndNewValues || capture == schema.NewRowAndOldValues

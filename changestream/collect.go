@@ -13,7 +13,7 @@ import (
 )
 
 // Collect deletes the records of a stream whose commit timestamps are below the parameter before, and the partitions
-// that have ended below it. Readers that have not yet read these records fail. Calls must not overlap.
+// that ended before this timestamp. Readers that have not yet read the deleted records fail. Calls must not overlap.
 func (l *Log) Collect(id schema.ChangeStreamID, before mvcc.Timestamp) error {
 	s, err := l.find(id)
 	if s == nil || err != nil || before <= mvcc.Timestamp(s.earliest.Load()) {
@@ -30,7 +30,7 @@ func (l *Log) Collect(id schema.ChangeStreamID, before mvcc.Timestamp) error {
 func (l *Log) collect(s *stream, before mvcc.Timestamp) error {
 	b := l.cfg.Store.NewBatch()
 	defer b.Close()
-	b.UseReserve() // it makes room
+	b.UseReserve() // the batch frees disk space, so the store must accept it even if the disk is nearly full
 	l.mu.RLock()
 	partitions := slices.Collect(maps.Values(s.partitions))
 	l.mu.RUnlock()

@@ -46,7 +46,7 @@ type Config struct {
 	Store  kv.Store
 	Oracle Oracle
 	Clock  func() time.Time // the oracle's clock, by which readers time heartbeats
-	Secret [16]byte         // key of the checksum in partition tokens, which the store keeps
+	Secret [16]byte         // a secret of the store: the key of the checksums in partition tokens
 }
 
 // Log holds the change streams of one database. It may be used by many goroutines.
@@ -63,7 +63,7 @@ type Log struct {
 
 	mu      sync.RWMutex // guards the fields below, and the stored streams and partitions
 	streams map[schema.ChangeStreamID]*stream
-	closed  error // the error of readers; nil while the log is open
+	closed  error // the error that readers return; nil while the log is open
 }
 
 // Open reads the streams of a database.
@@ -104,7 +104,8 @@ func (l *Log) At(id schema.ChangeStreamID, ts mvcc.Timestamp) *Partitions {
 }
 
 // A Change creates and drops streams. It takes effect when its batch has been committed and the caller calls End. The
-// caller must call End in any case. Until then, the caller must prevent transactions from taking commit timestamps.
+// caller must call End even if the batch was not committed. Until End returns, the caller must prevent transactions
+// from taking commit timestamps.
 type Change struct {
 	log              *Log
 	created, dropped []*stream

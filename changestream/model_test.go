@@ -57,9 +57,10 @@ func (m *model) between(start, end mvcc.Timestamp) (texts []string) {
 	return texts
 }
 
-// TestModel checks that every reader gets each of the model's records once, and the records of each key in order.
-// Several writers commit while partitions are split and merged. Readers begin at any time, follow the partitions, and
-// are interrupted and resumed. The test runs three such phases. After a phase, the store may be restarted or may crash.
+// TestModel checks that every reader gets each of the model's records once, and the records of each key in order. The
+// test runs three phases. In each phase, several writers commit while partitions are split and merged. Readers begin at
+// any time, follow the partitions, and are interrupted and resumed. After a phase, the store may be restarted or may
+// crash.
 func TestModel(t *testing.T) {
 	seed := *seedFlag
 	for range *roundsFlag {
@@ -98,7 +99,8 @@ func phase(w *world, m *model, r *rand.Rand, first mvcc.Timestamp) {
 		own := rand.New(rand.NewPCG(r.Uint64(), 0))
 		running.Go(func() {
 			for w.oracle.Now() < over {
-				time.Sleep(time.Duration(own.IntN(4)) * 100 * time.Millisecond) // so that many things happen at the same time
+				// The durations are multiples of 100 ms, so that many goroutines wake up at the same time.
+				time.Sleep(time.Duration(own.IntN(4)) * 100 * time.Millisecond)
 				do(own)
 			}
 		})
@@ -131,7 +133,7 @@ func phase(w *world, m *model, r *rand.Rand, first mvcc.Timestamp) {
 		end := start + mvcc.Timestamp(own.Int64N(int64(over-start)+1))
 		running.Go(func() {
 			got := (&follower{world: w, r: own, end: end}).follow(start)
-			time.Sleep(time.Until(over.Time()) + time.Minute) // by then, writers have added to the model what they committed
+			time.Sleep(time.Until(over.Time()) + time.Minute) // by then, the model has the records of all commits
 			check(w.t, fmt.Sprintf("from %d to %d", start, end), got, m.between(start, end))
 		})
 	}
@@ -177,7 +179,7 @@ func (f *follower) follow(start mvcc.Timestamp) []string {
 	for len(f.waiting) > 0 {
 		i := slices.IndexFunc(f.waiting, func(c child) bool { return !slices.ContainsFunc(c.parents, func(p string) bool { return !f.ended[p] }) })
 		if i < 0 {
-			break // beyond the end
+			break // each partition that is left has a parent that lives beyond f.end
 		}
 		c := f.waiting[i]
 		f.waiting = slices.Delete(f.waiting, i, i+1)

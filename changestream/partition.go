@@ -38,12 +38,12 @@ import (
 //
 // Three rules make that safe:
 //
-//   - t1 is a commit timestamp. The oracle gives it out like that of a commit, so every commit is below or above it.
+//   - A Reshape is itself a commit, and t1 is its timestamp. So every other commit has a timestamp below or above t1.
 //   - A commit learns its timestamp before it chooses partitions. It uses the list of partitions that live at that
-//     timestamp. This is the current list. If a Reshape has got a later timestamp in the meantime, it is the previous
+//     timestamp: the previous list if a Reshape has got a later timestamp in the meantime, and otherwise the current
 //     list.
 //   - An ending is stored before its timestamp becomes visible. So a reader that has read up to a visible timestamp
-//     knows whether the partition has ended there. After a crash, a reader finds the same.
+//     knows whether the partition has ended there. This holds after a crash, too.
 
 // PartitionID is the number of a partition of a stream. New partitions get higher numbers, and no number is used
 // twice. This holds even after a restart, because the partition with the highest number has never ended and is always
@@ -54,7 +54,7 @@ type PartitionID uint64
 type Partition struct {
 	stream     *stream
 	id         PartitionID
-	start, end []byte         // the range [start, end) of keys; nil for the ends of the database
+	start, end []byte         // the range [start, end) of keys; nil if the range has no bound on that side
 	from       mvcc.Timestamp // when it begins
 	parents    []PartitionID
 	token      string
@@ -169,9 +169,10 @@ func (p *Partition) nextWake() <-chan struct{} {
 	return p.wake
 }
 
-// Reshape divides a stream into the partitions between bounds, from one timestamp on. A partition whose range does not
-// change continues. Each other partition ends, and the new partitions that get its keys are its children. When Reshape
-// returns nil, the change is visible. If it returns an error, nothing has changed. Reshape calls bounds while no other
+// Reshape divides the keys of a stream into partitions anew, from one timestamp on. The function bounds returns the
+// sorted keys at which the partitions are divided. A partition whose range does not change continues. Each other
+// partition ends, and the new partitions that get its keys are its children. When Reshape returns nil, the change is
+// visible. If it returns an error, nothing has changed, or the store has failed. Reshape calls bounds while no other
 // Reshape runs, so that the last of several calls uses the newest bounds.
 func (l *Log) Reshape(id schema.ChangeStreamID, bounds func() [][]byte) error {
 	l.reshaping.Lock()

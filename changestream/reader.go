@@ -62,11 +62,11 @@ type Reader struct {
 	partition *Partition // nil for the list of partitions
 
 	next  Position  // the position of the next record to copy from the store
-	over  bool      // nothing follows rows
+	over  bool      // whether the query ends after rows
 	rows  []row     // rows not returned yet
-	data  []byte    // the memory of rows
+	data  []byte    // the buffer that holds the records of rows
 	at    row       // the current row
-	quiet time.Time // the time of the last row; a heartbeat follows after Query.Heartbeat
+	quiet time.Time // when the reader last got rows; the next heartbeat is due Query.Heartbeat later
 }
 
 // row is a row that a reader returns. record is the encoded google.protobuf.Value, and after is the position after the
@@ -76,7 +76,7 @@ type row struct {
 	after  Position
 }
 
-// Read begins a query. When ctx ends, waits of the reader end, too.
+// Read begins a query. When ctx ends, a reader that waits returns the cause (context.Cause).
 func (l *Log) Read(ctx context.Context, q Query) (*Reader, error) {
 	s, err := l.find(q.Stream.ID)
 	if err != nil {
@@ -246,7 +246,8 @@ func (r *Reader) fetchChunk(limit mvcc.Timestamp) (lacking int, err error) {
 		return 0, err
 	}
 	defer it.Close()
-	if earliest := mvcc.Timestamp(r.stream.earliest.Load()); r.next.Timestamp < earliest { // records may have been collected since
+	// Collect may have deleted records after the query began.
+	if earliest := mvcc.Timestamp(r.stream.earliest.Load()); r.next.Timestamp < earliest {
 		return 0, usererror.StreamStartTooOld(earliest.Time(), r.next.Timestamp.Time())
 	}
 	full, lacking, err := r.copyRows(it)
@@ -311,7 +312,8 @@ func (r *Reader) forget() {
 	r.rows, r.data, r.at = nil, nil, row{}
 }
 
-// minChunk is the least size of r.data in bytes. It is enough for one record of a small row.
+// minChunk is the minimum number of free bytes that reserve makes in r.data. It is enough for one record of a small
+// row.
 const minChunk = 1 << 10
 
 // wait waits for a commit, for the time of the next heartbeat, or for the end of the query. When the heartbeat is due,

@@ -19,7 +19,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// inWorld runs a test in a new world, with a fake clock.
+// inWorld calls f with a new world, which is a store with change streams, and with a fake clock.
 func inWorld(t *testing.T, f func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, vfs.NewMem())
@@ -30,7 +30,7 @@ func inWorld(t *testing.T, f func(t *testing.T, w *world)) {
 
 func micros(d time.Duration) mvcc.Timestamp { return mvcc.Timestamp(d.Microseconds()) }
 
-// TestRead checks that a reader returns what was committed before and while it reads, up to the end of its query.
+// TestRead checks that a reader returns the records of its query that were committed before or while it reads.
 func TestRead(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		start := w.commit("a")
@@ -324,8 +324,8 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// TestResumeInTransaction checks that a query can be resumed between any two records of a transaction, even when they
-// are in a file of the store.
+// TestResumeInTransaction checks that a query can be resumed between any two records of a transaction, even when the
+// records are in a file of the store. The restart moves them from memory to a file.
 func TestResumeInTransaction(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		start := w.commit("before")

@@ -14,16 +14,16 @@ import (
 )
 
 // maxRecordBytes is the maximum size in bytes of the mods in one record. A mod that is larger gets a record of its
-// own. Spanner documents no limit. A client gets a record in one piece, and this limit keeps the record far below the
-// 10 MiB of a value.
+// own. Spanner documents no limit. A client gets a record in one piece, and this limit keeps the record far below
+// 10 MiB, Spanner's limit on the size of a value.
 const maxRecordBytes = 1 << 20
 
 // Append adds the records of the changes to the batch of the commit at ts. It returns the partitions to which it has
 // added records. The caller must call Wake on the result when the commit is visible. If the batch is not written,
 // Append may be called again with another timestamp.
 //
-// A record holds consecutive changes in one partition with the same table, operation and columns. The records of a transaction in a stream are
-// numbered in the order of their first changes.
+// A record holds consecutive changes in one partition with the same table, operation and columns. The records of a
+// transaction in a stream are numbered in the order of their first changes.
 func (c *Changes) Append(b kv.Batch, l *Log, ts mvcc.Timestamp, tx *Transaction) (Touched, error) {
 	g := grouping{mods: c.mods, log: l, ts: ts, stamp: ts.Time().Format(timestampLayout)}
 	for i := range c.mods {
@@ -65,7 +65,7 @@ type grouping struct {
 	streams    []*writtenStream
 	partitions []*writtenPartition
 	latest     *writtenPartition                // the partition of the last mod
-	found      map[*Partition]*writtenPartition // the element for each partition; nil if there is at most one
+	found      map[*Partition]*writtenPartition // the elements of partitions; nil while there is at most one
 	records    []record
 }
 
@@ -89,7 +89,7 @@ type record struct {
 	in          *writtenPartition
 	sequence    int
 	first, last int // indexes in grouping.mods of the first and the last mod; Mod.next links the ones between
-	bytes       int // size of the mods
+	bytes       int // size of the mods in bytes
 }
 
 // add adds mod i to the last record of its partition, or begins a new record.
@@ -179,8 +179,8 @@ var recordWriters = sync.Pool{New: func() any { return new(recordWriter) }}
 type recordWriter struct {
 	*grouping
 	tx         *Transaction
-	id         string // server_transaction_id
-	head, tail []byte // the fields before and after the mods
+	id         string // the field server_transaction_id of the records
+	head, tail []byte // the encoded fields of a record before and after its mods
 	buf, typ   []byte
 	columns    []*schema.Column
 }
@@ -231,7 +231,8 @@ func (w *recordWriter) write(b kv.Batch, r *record, last bool) error {
 	return r.in.Append(b, w.ts, uint32(r.sequence), w.buf)
 }
 
-// appendColumns appends column_types. It lists the key columns and the columns with values, in the order of the table.
+// appendColumns appends the field column_types, which lists the key columns and the columns with values, in the order
+// of the table's columns.
 func (w *recordWriter) appendColumns(dst []byte, m *Mod) []byte {
 	w.columns = append(append(w.columns[:0], m.watch.Key...), m.columns...)
 	slices.SortFunc(w.columns, func(a, b *schema.Column) int { return cmp.Compare(a.Ordinal, b.Ordinal) })

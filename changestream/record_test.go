@@ -31,7 +31,7 @@ func (b *batch) Put(key, val []byte) error {
 	return nil
 }
 
-// catalog applies DDL statements.
+// catalog returns the catalog that DDL statements make.
 func catalog(t testing.TB, statements ...string) *schema.Catalog {
 	t.Helper()
 	c := schema.NewCatalog()
@@ -178,7 +178,7 @@ func TestRecordFields(t *testing.T) {
 }
 
 // TestRecordsOfOneTransaction checks which changes are put into the same record, and that the numbers of records and
-// partitions of a transaction are counted for each stream by itself.
+// partitions of a transaction are counted separately for each stream.
 func TestRecordsOfOneTransaction(t *testing.T) {
 	c := catalog(t, singers, "CREATE CHANGE STREAM S FOR ALL", "CREATE CHANGE STREAM Names FOR Singers(Name)")
 	l := logOf(c)
@@ -189,9 +189,9 @@ func TestRecordsOfOneTransaction(t *testing.T) {
 	columns := []string{"Id", "Name", "Age"}
 	w.change(table.Insert, nil, row(1, "a"), columns...)
 	w.change(table.Insert, nil, row(11, "b"), columns...)
-	w.change(table.Insert, nil, row(2, "c"), columns...) // joins the first
+	w.change(table.Insert, nil, row(2, "c"), columns...) // goes into the record of the first change
 	w.change(table.Update, row(1, "a"), row(1, "d"), "Name")
-	w.change(table.Update, row(2, "c"), row(2, "c"), "Age") // nothing that Names watches
+	w.change(table.Update, row(2, "c"), row(2, "c"), "Age") // the stream Names does not watch Age
 	w.change(table.Update, row(2, "c"), row(2, "e"), "Name")
 	w.change(table.Delete, row(11, "b"), nil)
 

@@ -8,7 +8,7 @@ import (
 )
 
 // This file makes heartbeat records and child partition records. No commit writes these; a reader makes them when they
-// are due. The form of child partition records:
+// are due. The form of child partition records is documented at
 // https://cloud.google.com/spanner/docs/change-streams/details#child-partitions-records.
 
 // maxChildren is the maximum number of partitions in one record. If there are more, the reader makes several records.
@@ -20,8 +20,8 @@ func heartbeatRecord(at mvcc.Timestamp) []byte {
 }
 
 // childRecords makes the records that tell a client which partitions to read from a timestamp on. The partitions must
-// be in the order of keys. A record names the parents of each partition. Only if initial is true, it names no parents,
-// because the record then answers a query that lists partitions.
+// be in the order of keys. A record names the parents of each partition. But if initial is true, the records answer a
+// query that lists partitions, and name no parents.
 func childRecords(from mvcc.Timestamp, partitions []*Partition, initial bool) (rows []row) {
 	for part := range slices.Chunk(partitions, maxChildren) {
 		var children []byte

@@ -18,17 +18,17 @@ import (
 type stream struct {
 	log *Log
 	id  schema.ChangeStreamID
-	// earliest is the oldest timestamp from which on the stream has all its records. Collect raises it before it deletes anything.
+	// The stream has all its records from the timestamp earliest on. Collect raises earliest before it deletes records.
 	earliest atomic.Int64
 
-	partitions map[PartitionID]*Partition // all partitions that are kept
-	last       PartitionID                // the highest number given out
+	partitions map[PartitionID]*Partition // all partitions that Collect has not deleted
+	last       PartitionID                // the highest number that a partition got so far
 	current    *Partitions
-	previous   *Partitions // the list before the last Reshape; nil if there was no Reshape since the start of the server
-	leaving    bool        // whether a batch that drops the stream is being committed; then nothing else may be stored for the stream
+	previous   *Partitions // the list before the last Reshape; nil if there was none since the start of the server
+	leaving    bool        // a batch that drops the stream is being committed, so nothing else may be stored for it
 
 	ended chan struct{} // closed when the stream is dropped or the log is closed
-	why   error         // set before ended is closed; nil if the stream is dropped
+	why   error         // the error that readers return; set before ended is closed; nil if the stream was dropped
 }
 
 // streamRecord is a stream as stored.
@@ -40,7 +40,8 @@ func (l *Log) emptyStream(id schema.ChangeStreamID, earliest mvcc.Timestamp) *st
 	return s
 }
 
-// newStream returns a stream with partitions between bounds. The parameter from is the timestamp at which they begin.
+// newStream returns a stream whose partitions are divided at the sorted keys in bounds. The parameter from is the
+// timestamp at which the partitions begin.
 func (l *Log) newStream(id schema.ChangeStreamID, from mvcc.Timestamp, bounds [][]byte) *stream {
 	s := l.emptyStream(id, from)
 	s.current = &Partitions{from: from}
@@ -51,7 +52,8 @@ func (l *Log) newStream(id schema.ChangeStreamID, from mvcc.Timestamp, bounds []
 	return s
 }
 
-// between returns the i-th of the key ranges into which bounds divide all keys. A nil start or end has no bound.
+// between returns the i-th of the key ranges into which the sorted keys in bounds divide all keys. The start of the
+// first range and the end of the last one are nil.
 func between(bounds [][]byte, i int) (start, end []byte) {
 	if i > 0 {
 		start = bounds[i-1]
@@ -150,7 +152,7 @@ func (s *stream) load() error {
 	return nil
 }
 
-// at returns the partitions that live at a visible timestamp, in the order of keys.
+// at returns the partitions that live at ts, in the order of keys. ts must not be above the oracle's watermark.
 func (s *stream) at(ts mvcc.Timestamp) (list []*Partition) {
 	s.log.mu.RLock()
 	defer s.log.mu.RUnlock()

@@ -11,7 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// A partition token is base64 (RFC 4648, for URLs, without padding) of
+// A partition token is base64 (RFC 4648, for URLs, without padding) of these fields. The numbers are their sizes in
+// bytes:
 //
 //	version 1 | space 4 | stream 8 | partition 8 | checksum 12
 //
@@ -39,10 +40,12 @@ func (l *Log) checksum(body []byte) []byte {
 	return h.Sum(nil)[:tokenChecksum]
 }
 
-// parseToken returns the stream and the partition that a token names. ok is false if the token is not one of this database.
+// parseToken returns the stream and the partition that a token names. ok is false if the token is not one of this
+// database.
 func (l *Log) parseToken(token string) (s schema.ChangeStreamID, p PartitionID, ok bool) {
 	data, err := tokenCoding.DecodeString(token)
-	if err != nil || len(data) != tokenBody+tokenChecksum || data[0] != tokenVersion || tokenCoding.EncodeToString(data) != token { // it skips line ends
+	// DecodeString ignores line ends, so the data is encoded again and compared with the token.
+	if err != nil || len(data) != tokenBody+tokenChecksum || data[0] != tokenVersion || tokenCoding.EncodeToString(data) != token {
 		return 0, 0, false
 	}
 	body := data[:tokenBody]

@@ -70,7 +70,7 @@ const maxRecordHead = 4*2*(1+binary.MaxVarintLen64) + (kindsOfRecords-1)*len(emp
 func appendRecordHead(dst []byte, kind, n int) []byte {
 	list := valueSize(n)                                         // bytes of the list with the struct
 	lists := valueSize(list) + (kindsOfRecords-1)*len(emptyList) // bytes of the three lists
-	outer := valueSize(lists)                                    // bytes of the record's list, whose one struct has the three lists
+	outer := valueSize(lists)                                    // bytes of the outer list, which has one struct
 	dst = appendListHead(appendHead(dst, listTag, outer), lists)
 	for range kind {
 		dst = append(dst, emptyList...)

@@ -156,7 +156,7 @@ type child struct {
 // partitions.
 type record struct {
 	data     string
-	at       mvcc.Timestamp // of a heartbeat or of partitions
+	at       mvcc.Timestamp // timestamp of the heartbeat, or at which the partitions begin
 	children []child
 }
 
@@ -195,7 +195,7 @@ func stamp(t testing.TB, v *structpb.Value) mvcc.Timestamp {
 	return mvcc.TimestampOf(at)
 }
 
-// all reads to the end.
+// all runs a query to its end and returns its records.
 func (w *world) all(q changestream.Query) (records []record) {
 	w.t.Helper()
 	r := w.read(q)
@@ -221,7 +221,7 @@ func next(t testing.TB, r *changestream.Reader) record {
 	return parse(t, r.Record())
 }
 
-// texts formats data records without their timestamps.
+// texts formats records. It formats a data record as its text without the timestamp.
 func texts(records []record) string {
 	var list []string
 	for _, r := range records {

@@ -21,8 +21,8 @@ type chunkColumns struct {
 	list   []*chunkColumn // the columns that the read needs and those of the key, each once
 	places []int          // indexes in list: of the columns that the read needs, followed by those of the key's parts
 
-	wanted             []arrow.Array // loaded by loadWanted
-	keys               *keys         // loaded by loadKeys
+	wanted             []arrow.Array // arrays of the columns that the read needs; loadWanted sets them
+	keys               *keys         // the keys of the chunk's rows; loadKeys sets the arrays of the key's columns
 	hasKeys, hasWanted bool
 }
 
@@ -84,7 +84,7 @@ func (cc *chunkColumns) loadKeys() (_ *keys, err error) {
 	return cc.keys, nil
 }
 
-// load reads a column.
+// load reads the blob of a column and decodes it, unless it has done so before for this chunk.
 func (cc *chunkColumns) load(l *chunkColumn) (arrow.Array, error) {
 	if l.array != nil {
 		return l.array, nil

@@ -29,7 +29,7 @@ const (
 const (
 	asIs      = iota
 	asLZ4     // an LZ4 block, if that is smaller by 1/minSaved
-	asNarrow  // whole numbers that differ little (narrow.go)
+	asNarrow  // whole numbers, stored as differences from the smallest one (narrow.go)
 	asLengths // offsets, stored as the lengths of the values (narrow.go)
 )
 
@@ -268,7 +268,7 @@ func (d *decoder) buffer(f form) ([]byte, error) {
 	return to, nil
 }
 
-// maxBuffer is the size in bytes of the largest buffer in an array of a columnar.Batch.
+// maxBuffer is the maximum size in bytes of a buffer in an array of a columnar.Batch.
 const maxBuffer = 1 << 31
 
 // room returns a buffer of n bytes, which it reuses for the next blob.

@@ -124,7 +124,7 @@ func (c *Copies) Swept() bool {
 	return len(c.dropped) == 0
 }
 
-// Erase adds to a batch the deletion of all copies in a space. It serves to drop the database of this space.
+// Erase adds to a batch the deletion of all copies in a space. It is called when the database of this space is dropped.
 func Erase(b kv.Batch, space mvcc.Space) error {
 	for _, kind := range []string{chunkName, columnName} {
 		if err := b.DeleteRange(within(spacePrefix(kind, space))); err != nil {
@@ -153,7 +153,8 @@ func (c *Copies) load() error {
 		}
 		found, dead, ok := parseRecord(val)
 		if !ok {
-			found, dead = &chunk{blobs: &blobs{unreadable: true}}, true // the columns are unknown, so reads take the rows from the table instead
+			// The chunk's columns and range are unknown. It is treated as dead, so reads take the rows from the table.
+			found, dead = &chunk{blobs: &blobs{unreadable: true}}, true
 		}
 		found.number = number
 		tableCopy := c.make(id)

@@ -19,7 +19,7 @@ import (
 type Copy struct {
 	id   schema.TableID
 	rows *mvcc.Versions
-	last *atomic.Uint64 // the highest chunk number in the database, shared by all copies, so that no number is used twice
+	last *atomic.Uint64 // highest chunk number in the database; all copies share it, so no number is used twice
 	limits
 
 	writing sync.Mutex // held while chunks are replaced; guards the field dropped
@@ -28,16 +28,17 @@ type Copy struct {
 	mu       sync.Mutex
 	dir      *directory // the newest directory
 	readers  int        // open Readers
-	dead     []*blobs   // blobs that belong to no directory that is the newest or in use
+	dead     []*blobs   // blobs that are neither in the newest directory nor in one that a Reader uses
 	sweeping int        // number of blobs that a sweep has taken from dead and is deleting
 }
 
-// limits bound the sizes of chunks and of the runs of rows that a Reader returns. Tests set smaller limits.
+// limits bound the sizes of chunks and of runs, the groups of consecutive rows that a Reader returns. Tests set smaller
+// limits.
 type limits struct {
-	maxRows  int   // rows of a chunk
-	maxBytes int64 // bytes of a chunk
-	minSlice int   // see merge.go
-	maxBatch int   // approximate rows of a run that is not a slice of a chunk
+	maxRows  int   // maximum number of rows of a chunk
+	maxBytes int64 // maximum size of a chunk's Arrow buffers in bytes
+	minSlice int   // minimum number of unchanged rows that a Reader returns as a run without copying them
+	maxBatch int   // approximate maximum number of rows of a run of copied rows
 }
 
 var fullLimits = limits{maxRows: MaxRows, maxBytes: MaxBytes, minSlice: minSlice, maxBatch: maxMerged}
@@ -45,7 +46,7 @@ var fullLimits = limits{maxRows: MaxRows, maxBytes: MaxBytes, minSlice: minSlice
 // directory lists the chunks of a copy at one moment, in the order of their key ranges. The list never changes.
 type directory struct {
 	chunks  []*chunk
-	readers int  // Copy.mu guards it
+	readers int  // number of Readers that use the directory; guarded by Copy.mu
 	old     bool // whether there is a newer directory; guarded by Copy.mu
 }
 
@@ -63,18 +64,18 @@ type blobs struct {
 	number      uint64
 	rows        int64
 	columns     []column
-	damaged     atomic.Bool // a read has met damage
+	damaged     atomic.Bool // whether a read has found damage
 	unreadable  bool        // whether the record is malformed, so that the columns are unknown
-	directories int         // number of directories with these blobs that are the newest or in use; guarded by Copy.mu
+	directories int         // directories with these blobs, except old ones that no Reader uses; guarded by Copy.mu
 }
 
 // column is a column of a chunk.
 type column struct {
 	ID         schema.ColumnID
 	definition string // schema.Column.ComputedFrom when the blob was written; if it has changed, the blob is not used
-	stored     bool   // the array holds the values as stored in rows (see isStored)
-	Size       int64  // bytes in Arrow's buffers
-	Bytes      int64  // bytes of the blob
+	stored     bool   // whether the array holds the values in the form in which rows store them (see isStored)
+	Size       int64  // size in bytes of the Arrow buffers
+	Bytes      int64  // size in bytes of the blob
 }
 
 func newCopy(c *Copies, id schema.TableID) *Copy {
@@ -89,9 +90,9 @@ type Chunk struct {
 	Number  uint64
 	Span    table.Span
 	At      mvcc.Timestamp
-	Rows    int64 // rows at the timestamp At; more than those in Span if a newer chunk covers a part of the original range
-	Size    int64 // bytes in Arrow's buffers
-	Bytes   int64 // bytes stored
+	Rows    int64 // rows in the blobs; some are not in Span if a newer chunk covers a part of the original range
+	Size    int64 // size in bytes of the Arrow buffers of all columns
+	Bytes   int64 // size in bytes of the blobs of all columns
 	Columns []schema.ColumnID
 	Damaged bool // whether a read has found damage. Then the chunk is not read any more, and must be written anew.
 }
@@ -182,7 +183,7 @@ func (c *Copy) forget(d *directory) {
 	}
 }
 
-// gone reports whether the copy was dropped, all its blobs are deleted and no Reader uses it.
+// gone reports whether no Reader uses the copy, which was dropped, and all its blobs are deleted.
 func (c *Copy) gone() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -214,7 +215,7 @@ func (c *Copy) sweep() error {
 func (c *Copy) erase(dead *blobs) error {
 	b := c.rows.KV().NewBatch()
 	defer b.Close()
-	b.UseReserve() // it makes room
+	b.UseReserve() // the batch frees disk space, so the store must accept it even if the disk is nearly full
 	if dead.unreadable {
 		if err := b.DeleteRange(within(chunkPrefix(columnName, c.rows.Space(), c.id, dead.number))); err != nil {
 			return err
@@ -231,10 +232,10 @@ func (c *Copy) erase(dead *blobs) error {
 	return b.CommitNoSync()
 }
 
-// replace changes the chunks of the copy. with holds the new chunks, dead the chunks to delete, and rest the chunks
-// that stay as they are. replace adds the records of the new chunks to batch b, marks the records of the chunks to
-// delete as dead, commits the batch, and publishes a directory of the new chunks and those that stay. The batch already
-// holds the blobs of the new chunks. The caller holds writing.
+// replace changes the chunks of the copy. The chunks in the parameter with are new, those in dead are deleted, and
+// those in rest stay as they are. replace adds the records of the new chunks to batch b, marks the records of the
+// chunks to delete as dead, commits the batch, and publishes a directory of the new chunks and those that stay. The
+// batch already holds the blobs of the new chunks. The caller holds the mutex writing.
 func (c *Copy) replace(b kv.Batch, with, dead []*chunk, rest []*chunk) error {
 	var record []byte
 	put := func(list []*chunk, dead bool) error {

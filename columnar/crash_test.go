@@ -176,7 +176,7 @@ func TestCollectedWhileRead(t *testing.T) {
 			t.Errorf("collected after %d runs: %q, %v, want %q", stop, got, err, want)
 		}
 		if runs >= stop && stop > 0 {
-			// The next round begins with a new copy, and with new deletions of rows.
+			// The next round begins with new chunks, and with new deletions of rows.
 			h.commit(table.Mutation{Op: table.InsertOrUpdate, Table: top, Columns: top.Columns[:2], Rows: [][]value.Value{{value.OfInt64(1), value.OfString("new")}}})
 			for _, ch := range c.Chunks() {
 				if _, err := c.Write(t.Context(), h.source(top, nil, h.now), ch.Span); err != nil {
@@ -224,7 +224,8 @@ func TestSpaces(t *testing.T) {
 }
 
 // TestRefusedDeletion checks that Sweep deletes the blobs of a dropped copy if the store has refused to delete them
-// when the copy's last Reader was closed. Meanwhile, other goroutines call Swept.
+// when the copy's last Reader was closed. Another Sweep runs during the refused deletion. It must not make Swept
+// report that the blobs are deleted.
 func TestRefusedDeletion(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 30)
 	defer h.close()

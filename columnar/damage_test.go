@@ -81,7 +81,7 @@ func TestDamage(t *testing.T) {
 		store(t, h, key, was)
 		ch.damaged.Store(false)
 	}
-	// Rewritten, the copy is whole again.
+	// After the damaged chunk was written anew, it is no longer marked as damaged.
 	c.dir.chunks[0].damaged.Store(true)
 	src := h.source(read.Table, nil, h.now)
 	if _, err := c.Write(t.Context(), src, c.Chunks()[0].Span); err != nil {
@@ -123,7 +123,7 @@ func store(t *testing.T, h *harness, key, val []byte) {
 	}
 }
 
-// TestMalformed checks that decode refuses a malformed blob with a right checksum, or returns an array all of whose
+// TestMalformed checks that decode refuses a malformed blob with a correct checksum, or returns an array all of whose
 // values can be read.
 func TestMalformed(t *testing.T) {
 	h, c, read := someRows(t, vfs.NewMem(), 20)

@@ -23,7 +23,7 @@ func newKeys(l *table.Layout) *keys {
 	return &keys{layout: l, columns: make([]arrow.Array, len(l.Key)), values: make([]value.Value, len(l.Key))}
 }
 
-// at returns the key of row i. It is valid until the next call.
+// at returns the key of row i. The key is valid until the next call.
 func (k *keys) at(i int) (key []byte, err error) {
 	for part, a := range k.columns {
 		if k.values[part], err = keyValue(a, i, k.layout.Key[part].Column.Type); err != nil {
@@ -34,8 +34,8 @@ func (k *keys) at(i int) (key []byte, err error) {
 	return k.key, nil
 }
 
-// find returns the first row in [from, to) whose key is not below bound. If there is no such row, it returns the value
-// of to. It is fast if the row is near the start of this range.
+// find returns the index of the first row in [from, to) whose key is not below bound. If there is no such row, it
+// returns the end of this range. It is fast if the row is near the start of the range.
 func (k *keys) find(bound []byte, from, to int) (int, error) {
 	step := 1
 	for from < to {

@@ -31,8 +31,8 @@ import (
 // returns the ranges that were not returned yet. The Reader then reads these ranges from the table.
 const (
 	minSlice    = 1024
-	maxMerged   = 8192    // rows of a batch
-	mergedBytes = 1 << 20 // size of a batch
+	maxMerged   = 8192    // approximate maximum number of rows of a batch
+	mergedBytes = 1 << 20 // approximate maximum size of a batch in bytes
 )
 
 // merge reads the rows of a chunk in some key ranges, as they are at the timestamp of the read.
@@ -42,12 +42,16 @@ type merge struct {
 	spans   []table.Span // the spans not yet read, the current one first
 	changes *mvcc.Cursor
 
-	begun    bool // from and to are set for the current span
-	from, to int  // the rows of the chunk in the current span that were not read yet
-	pending  bool // whether changes is on a changed row, in the current span or after it, that was not merged yet
-	change   bool // whether the pending row is in the current span, and either comes before row at or replaces it
-	at       int
-	lastKey  []byte // the key of the last change merged in the current span; empty before the first
+	begun    bool // whether the fields from and to are set for the current span
+	from, to int  // the rows [from, to) of the chunk are in the current span and were not read yet
+	// pending says that the cursor is on a changed row that was not merged yet. This row is in the current span or
+	// after it.
+	pending bool
+	// change says that the pending row is in the current span. Then at is the index of the first row of the chunk whose
+	// key is not below that of the pending row.
+	change  bool
+	at      int
+	lastKey []byte // the key of the last change merged in the current span; empty before the first
 }
 
 // openMerge begins to read the spans of a segment that has a chunk. The error is mvcc.ErrCollected if some of the
@@ -107,7 +111,7 @@ func (m *merge) next() (n int, more bool, err error) {
 // begin begins the first of the remaining spans. It finds the rows of the chunk in this span, and the first change.
 func (m *merge) begin() (err error) {
 	span := m.spans[0]
-	m.from, m.to, m.lastKey = m.to, int(m.chunk.rows), m.lastKey[:0] // begin after the rows of the span before
+	m.from, m.to, m.lastKey = m.to, int(m.chunk.rows), m.lastKey[:0] // begin after the rows of the previous span
 	if !m.chunk.within(span) {
 		if m.from, err = m.find(span.Start, m.from, m.to); err != nil {
 			return err
@@ -149,8 +153,8 @@ func (m *merge) advance() (err error) {
 	return err
 }
 
-// find returns the first row in [from, to) whose key is not below bound. If there is no such row, it returns the value
-// of to.
+// find returns the index of the first row of the chunk in [from, to) whose key is not below bound. If there is no
+// such row, it returns the end of this range.
 func (m *merge) find(bound []byte, from, to int) (int, error) {
 	if from == to {
 		return to, nil
@@ -213,7 +217,8 @@ func (m *merge) applyChange() error {
 		}
 	}
 	if !m.changes.Deleted() {
-		if _, _, err := m.decoder.Find(key); err != nil { // Find is called again, since Release may have moved the key
+		// Append takes the key that Find got last. advance has called Find, but Release may have moved the key since.
+		if _, _, err := m.decoder.Find(key); err != nil {
 			return err
 		}
 		if err := m.decoder.Append(m.batch.Columns, m.changes.Value()); err != nil {

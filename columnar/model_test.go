@@ -94,7 +94,7 @@ func (m *model) value(t *value.Type) value.Value {
 		return value.OfDate(int32(n * 400))
 	case value.Timestamp:
 		if m.rng.IntN(30) == 0 {
-			return value.OfTimestamp(253402300799, 999_999_999) // nanoseconds do not reach it
+			return value.OfTimestamp(253402300799, 999_999_999) // too late for Arrow's 64-bit number of nanoseconds
 		}
 		return value.OfTimestamp(int64(n)*1_000_000, int32(n))
 	case value.Bytes:
@@ -133,7 +133,8 @@ func (m *model) write() {
 	rowKeys := map[string]bool{}
 	for range 1 + m.rng.IntN(12) {
 		row := m.row(mut.Columns)
-		if key := fmt.Sprint(textOfAll(mut.Columns, row)[:len(t.Key)]); !rowKeys[key] { // a commit must not write a key twice
+		// A commit must not write a key twice.
+		if key := fmt.Sprint(textOfAll(mut.Columns, row)[:len(t.Key)]); !rowKeys[key] {
 			rowKeys[key] = true
 			mut.Rows = append(mut.Rows, row)
 		}
@@ -247,7 +248,7 @@ func (m *model) goOn() {
 			return false
 		}
 		switch {
-		case errors.Is(err, mvcc.ErrCollected) && o.read.At < m.horizon: // its versions were collected meanwhile
+		case errors.Is(err, mvcc.ErrCollected) && o.read.At < m.horizon: // the versions that it needs were collected
 		case err != nil || !slices.Equal(o.got, o.want):
 			m.t.Errorf("long read of %s at %d: %q, %v, want %q", o.read.Name(), o.read.At, o.got, err, o.want)
 		}

@@ -54,11 +54,12 @@ func (f form) width() uint64 {
 	return 1
 }
 
-// narrowHead is the number of bytes of the smallest number and the width.
+// narrowHead is the number of bytes that the smallest number and the width take, before the differences.
 const narrowHead = 9
 
-// appendNarrow appends numbers in the narrow form and returns true. If a difference needs more than 2 bytes (formInt32)
-// or 4 bytes (other forms), or if there are no numbers, it appends nothing and returns false.
+// appendNarrow appends the smallest of the numbers in raw, a width, and the difference of each number from the smallest
+// one. It then returns true. If a difference needs more than 2 bytes (formInt32) or 4 bytes (other forms), or if there
+// are no numbers, it appends nothing and returns false.
 func appendNarrow(dst, raw []byte, f form) (_ []byte, ok bool) {
 	switch f {
 	case formInt32:
@@ -97,7 +98,7 @@ func narrow[T any](dst []byte, numbers []T, most int, whole func(T) (int64, bool
 	return dst, true
 }
 
-// widthOf returns the bytes that a number needs: 1, 2, 4 or 8.
+// widthOf returns how many bytes a number needs: 1, 2, 4 or 8.
 func widthOf(n uint64) int {
 	switch {
 	case n <= math.MaxUint8:
@@ -120,8 +121,8 @@ func appendWidth(dst []byte, n uint64, width int) []byte {
 	return binary.LittleEndian.AppendUint32(dst, uint32(n))
 }
 
-// widen decodes numbers that appendNarrow has encoded. It reads them from the slice from and stores them in the slice
-// to. It returns false if from does not hold exactly as many numbers as fit into to.
+// widen decodes numbers that appendNarrow has encoded. The parameter from holds the encoded numbers, and the parameter
+// to is the buffer for the decoded ones. widen returns false if the decoded numbers do not fill this buffer exactly.
 func widen(to, from []byte, f form) bool {
 	if len(from) < narrowHead {
 		return false
@@ -200,8 +201,9 @@ func appendLengths(dst, raw []byte) []byte {
 	return dst
 }
 
-// sumLengths decodes offsets that appendLengths has encoded. It reads them from the slice from and stores them in the
-// slice to. It returns false if their number does not fit into to exactly, or if an offset overflows.
+// sumLengths decodes offsets that appendLengths has encoded. The parameter from holds the encoded offsets, and the
+// parameter to is the buffer for the decoded ones. sumLengths returns false if the decoded offsets do not fill this
+// buffer exactly, or if an offset overflows.
 func sumLengths(to, from []byte) bool {
 	if len(from) == 0 || len(to) < 4 {
 		return false

@@ -21,8 +21,8 @@ type Read struct {
 	*table.Projection
 	Spans []table.Span   // sorted and disjoint, as table.Layout.Spans makes them; may include points
 	At    mvcc.Timestamp // the timestamp at which the view, a snapshot, reads
-	// Memory is the request's memory account. The Reader charges nothing to this account: it opens accounts of its own in
-	// the same budget, and charges those. If Memory is nil, the Reader charges no account.
+	// Memory is the request's memory account. The Reader charges nothing to this account: it opens accounts of its own
+	// in the same budget, and charges those. If Memory is nil, the Reader charges no account.
 	Memory *memory.Account
 }
 
@@ -40,9 +40,9 @@ type Reader struct {
 	rows     *table.Rows // reads the current segment, if that has no chunk
 	fill     int         // how many bytes of rows the next read from the table takes
 
-	batch     *columnar.Batch // rows that were decoded or merged; nil before the first
+	batch     *columnar.Batch // rows that were read from the table or merged, for the next run; nil at first
 	batchRows int
-	arrays    []arrow.Array  // the columns of the run
+	arrays    []arrow.Array  // the arrays of the current run, one for each column
 	columns   *chunkColumns  // the columns of the current chunk; nil before the first chunk, like decoder
 	decoder   *table.Decoder // decodes changed rows
 
@@ -148,7 +148,7 @@ func (c *chunk) has(list []wanted) bool {
 // Estimate estimates how many rows a Read would read. It is made from the list of the chunks, without reading them.
 type Estimate struct {
 	Chunks int
-	Rows   int64 // estimated number of rows of these chunks in the spans of the read, without later changes
+	Rows   int64 // estimated number of rows in the spans of the read that come from chunks, without later changes
 	// Whole is the number of rows of the chunks that lie completely in the spans. Partial is the number of all rows of
 	// the other chunks, in the spans or not.
 	Whole, Partial int64
@@ -192,7 +192,7 @@ const (
 	fullFill  = 1 << 20
 )
 
-// Next moves to the next run of rows, and returns their number: at most MaxRows, and 0 at the end.
+// Next moves to the next run of rows and returns the number of its rows, or 0 at the end.
 func (r *Reader) Next() (n int, err error) {
 	if r.done || r.err != nil {
 		return 0, r.err

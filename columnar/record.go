@@ -10,9 +10,9 @@ import (
 // The record of a chunk has this form:
 //
 //	version (1 byte), flags, timestamp, rows, start, end, number of columns,
-//	for each column: number, definition, flags, bytes as Arrow's buffers, bytes of the blob
+//	for each column: number, definition, flags, size of the Arrow buffers, size of the blob
 //
-// Numbers are uvarints. start, end and definition are each preceded by their length.
+// Sizes are in bytes. Numbers are uvarints. start, end and definition are each preceded by their length.
 const recordVersion = 1
 
 // Flags of a record.
@@ -21,8 +21,9 @@ const (
 	startCut             // the blobs have rows before start, because a newer chunk covers that range
 )
 
-// Flags of a column.
-const isStored = 1 // the array holds values in the form of stored rows, because their Arrow type cannot hold all of them
+// isStored is a flag of a column: the array holds values in the form in which rows store them, because the column's
+// Arrow type cannot hold all of the values.
+const isStored = 1
 
 func appendRecord(dst []byte, c *chunk, dead bool) []byte {
 	flags := uint64(0)

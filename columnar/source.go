@@ -16,9 +16,11 @@ import (
 type Source struct {
 	*table.Projection // the projection to all columns that a copy has, which the function Columns returns
 	View              table.View
-	At                mvcc.Timestamp  // the timestamp at which View reads
-	Memory            *memory.Account // account of the work, beside which the memory for writing a chunk is charged; nil charges nothing
-	Rows              int             // maximum number of rows of a chunk, if it is not 0 and below MaxRows
+	At                mvcc.Timestamp // the timestamp at which View reads
+	// Memory is an account of the budget that is charged for the memory of writing a chunk. Write opens accounts of its
+	// own in this budget. If Memory is nil, nothing is charged.
+	Memory *memory.Account
+	Rows   int // maximum number of rows of a chunk, if it is not 0 and below MaxRows
 }
 
 // Columns returns the projection to all columns of a columnar copy. If x is nil, this is a copy of the table t, and

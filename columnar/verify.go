@@ -154,7 +154,7 @@ func (c *Copies) Orphans(ctx context.Context) (list []string, err error) {
 	return list, errors.Join(it.Error(), ctx.Err())
 }
 
-// named returns, by chunk number, the columns of all chunks for which there is a record, including dead chunks.
+// named returns, by chunk number, the columns of the chunks in the newest directory and of dead chunks.
 func (c *Copy) named() map[uint64][]schema.ColumnID {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -252,8 +252,8 @@ type Renewal struct {
 }
 
 // Renew looks for changes in the chunks whose timestamps are below the parameter before. If nothing has changed in a
-// chunk, Renew gives the chunk the timestamp src.At, which must not be below this parameter. A chunk also counts as
-// changed if versions that Renew would need to see may have been collected.
+// chunk, Renew gives the chunk the timestamp src.At, which must not be below the parameter before. A chunk also counts
+// as changed if versions that Renew would need to see may have been collected.
 func (c *Copy) Renew(ctx context.Context, src Source, before mvcc.Timestamp) (Renewal, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()

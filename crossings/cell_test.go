@@ -56,7 +56,7 @@ func (c cell) time() time.Time { t, _ := time.Parse(time.RFC3339Nano, c.text); r
 type kind struct {
 	name   string // the type as DDL writes it
 	code   spannerpb.TypeCode
-	values []string // the values from which random chooses, extreme ones included
+	values []string // the values from which the method random chooses; some of them are extreme
 	// compare compares two values that are not NULL.
 	compare func(a, b cell) int
 	literal func(c cell) string
@@ -176,7 +176,7 @@ func fromWire(v *structpb.Value) cell {
 	return cell{}
 }
 
-// line prints a row.
+// line returns a row as text.
 func line(cells []cell) string {
 	words := make([]string, len(cells))
 	for i, c := range cells {

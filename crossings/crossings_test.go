@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// seeds is the number of runs, and steps is the number of steps of each run. CROWFOOT_TEST_CROSSINGS changes
-	// seeds.
+	// seeds is the number of runs, unless the environment variable CROWFOOT_TEST_CROSSINGS asks for other runs. steps
+	// is the number of steps of each run.
 	seeds = 4
 	steps = 60
 )
 
 // TestCrossings runs servers through random histories. A run is one goroutine whose choices depend only on its seed, so
 // the same seed repeats a failure. The run is in a synctest bubble, whose clock advances when all goroutines wait, so
-// hours of the test's time pass in no time. CROWFOOT_TEST_CROSSINGS=FROM-TO runs other seeds;
+// hours of the test's time pass in no time. CROWFOOT_TEST_CROSSINGS=FROM-TO runs the seeds from FROM to TO-1;
 // CROWFOOT_TEST_CROSSINGS=2m runs seeds from the first one on, for as long as two minutes. All runs are in the same
 // bubble: libraries keep channels for the whole process, and a channel of one bubble cannot be used in another.
 func TestCrossings(t *testing.T) {

@@ -73,7 +73,7 @@ func (s set) String() string {
 	return strings.Join(names, ", ")
 }
 
-// pairs counts for each two features in how many readings both took part.
+// pairs counts, for each pair of features, the readings in which both took part.
 type pairs map[[2]int]int
 
 func (p pairs) count(s set) {

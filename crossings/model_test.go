@@ -16,8 +16,8 @@ type model struct {
 	views     []view
 	roles     map[string]map[string]bool // tables and views that the role may read
 	streamed  time.Time                  // when the change stream was created; zero if there is none
-	columnar  bool                       // the database's own columnar_policy
-	events    int                        // number of events up to now, see world.events
+	columnar  bool                       // whether the database's own columnar_policy is enabled
+	events    int                        // how many of world.events happened before the model was made
 }
 
 // A function is an SQL function in the database, which computes MOD(x, 1000) * times + plus.
@@ -33,11 +33,11 @@ type table struct {
 	key      []keyPart
 	columns  []*column // the key columns come first
 	parent   string
-	cascade  bool // ON DELETE CASCADE with the parent
+	cascade  bool // INTERLEAVE IN PARENT has ON DELETE CASCADE
 	indexes  []*index
 	checks   []check
 	foreign  []foreign
-	ttl      string // the column of the row deletion policy
+	ttl      string // the column of the row deletion policy; "" if the table has none
 	columnar string // its columnar_policy: "", "enabled" or "disabled"
 	features set    // features of its definition
 	rows     map[string]*row
@@ -56,7 +56,7 @@ type column struct {
 	sequence bool  // its default is a value of the sequence
 	commit   bool  // allow_commit_timestamp
 	computed *expression
-	stored   bool // whether its value is stored, instead of computed by reads
+	stored   bool // whether the value of a generated column is stored, instead of computed by reads
 	features set
 }
 
@@ -78,7 +78,7 @@ type index struct {
 	features     set
 }
 
-// A check is column < limit.
+// A check is the constraint column < limit.
 type check struct {
 	name, column string
 	limit        int64
@@ -103,7 +103,7 @@ type view struct {
 // A row has a cell for each column that is not computed.
 type row struct {
 	cells    map[string]cell
-	features set // how the row was last written, and with which values
+	features set // features of the row's last write and of its values
 	written  int // number of events before the row was written
 }
 
@@ -191,7 +191,7 @@ func (t *table) keyText(get func(string) cell) string {
 	return line(cells)
 }
 
-// sorted returns the rows, sorted first by the key parts that by lists, and then by the table's key.
+// sorted returns the rows of a table, sorted first by the key parts in the parameter by, and then by the table's key.
 func (m *model) sorted(t *table, by []keyPart) []*row {
 	list := make([]*row, 0, len(t.rows))
 	for _, r := range t.rows {
@@ -310,8 +310,8 @@ func (m *model) applyRow(o *operation, t *table, cells []cell, by set) error {
 }
 
 // put stores a row in a table of the model. given has the values of columns that the write sets. The other columns keep
-// the values of old, the row before the write. If the row is new, old is nil, and they get their defaults. by holds the
-// features of the write.
+// the values of old, the row before the write. If the row is new, old is nil, and the other columns get their defaults.
+// The parameter by holds the features of the write.
 func (m *model) put(t *table, old *row, given map[string]cell, by set) {
 	r := &row{cells: map[string]cell{}, features: by, written: m.events}
 	for _, c := range t.writable() {
@@ -333,8 +333,8 @@ func (m *model) put(t *table, old *row, given map[string]cell, by set) {
 	t.rows[t.keyOf(r)] = r
 }
 
-// remove deletes a row. Where ON DELETE CASCADE says so, it also deletes the children of the
-// row and the rows that refer to it.
+// remove deletes a row. Where ON DELETE CASCADE says so, it also deletes the children of the row and the rows that
+// refer to it.
 func (m *model) remove(t *table, r *row) error {
 	for _, child := range m.children(t) {
 		for _, c := range m.sorted(child, nil) {
@@ -378,7 +378,7 @@ func (m *model) isChild(parent *table, r, child *row) bool {
 }
 
 // broken returns an error for a rule that rows violate, or nil. If ended is false, the transaction has not ended yet,
-// and references to other rows need not be valid.
+// and foreign keys need not be valid.
 func (m *model) broken(ended bool) error {
 	for _, t := range m.tables {
 		for _, r := range t.rows {

@@ -17,7 +17,7 @@ import (
 // A reading is a request for rows, together with the answer that the model predicts.
 type reading struct {
 	what     string
-	involves func(m *model) set // the features that take part in the reading; get adds further ones to found
+	involves func(m *model) set // returns the features that take part in the reading, without those in found
 	found    set
 	want     func(m *model) []string
 	ordered  bool
@@ -144,7 +144,8 @@ func cellsOf(rows []*structpb.ListValue) (cells [][]cell) {
 	return cells
 }
 
-// selectorAt selects a timestamp, or now.
+// selectorAt returns a selector that makes a request read at a timestamp. If at is zero, the request makes a strong
+// read.
 func selectorAt(at time.Time) *spannerpb.TransactionSelector {
 	ro := &spannerpb.TransactionOptions_ReadOnly{TimestampBound: &spannerpb.TransactionOptions_ReadOnly_Strong{Strong: true}}
 	if !at.IsZero() {
@@ -153,8 +154,8 @@ func selectorAt(at time.Time) *spannerpb.TransactionSelector {
 	return &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_SingleUse{SingleUse: &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadOnly_{ReadOnly: ro}}}}
 }
 
-// sql runs a query as a role. If chunks is not nil, sql sets it to the number of chunks of columnar copies that the
-// query has read.
+// sql runs a query as a role. If chunks is not nil, sql adds to it the number of operators of the plan that have read
+// chunks of columnar copies.
 func (w *world) sql(text, role string, at time.Time, chunks *int) ([][]cell, error) {
 	session, err := w.sessionOf(w.ctx, role)
 	if err != nil {

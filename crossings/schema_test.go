@@ -130,7 +130,7 @@ func keyFeatures(k *kind, desc bool) (s set) {
 	return s
 }
 
-// columnsOf returns the names of the columns of a kind.
+// columnsOf returns the names of the columns of a kind, except key columns.
 func (t *table) columnsOf(k *kind) (names []string) {
 	for _, c := range t.columns {
 		if c.kind == k && !t.inKey(c.name) {

@@ -27,7 +27,7 @@ func (w *world) changeStream() *change {
 		return &change{statements: []string{"DROP CHANGE STREAM Every"}, features: of(changeStream), apply: func(m *model) { m.streamed = time.Time{} }}
 	}
 	return &change{statements: []string{"CREATE CHANGE STREAM Every FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')"}, features: of(changeStream),
-		apply: func(m *model) { m.streamed = time.Unix(0, 0) }} // became sets the time
+		apply: func(m *model) { m.streamed = time.Unix(0, 0) }} // world.became replaces this by the time of the commit
 }
 
 // A streamRecord is one changed row in a record of the change stream.

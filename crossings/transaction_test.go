@@ -19,8 +19,10 @@ type transaction struct {
 	seqno   int64
 	token   *spannerpb.MultiplexedSessionPrecommitToken
 
-	mode       string
-	base       *model       // the state of its snapshot; nil before its first statement, and always nil if it reads with locks
+	mode string
+	// base is the state at the first statement, which is the snapshot of a transaction that reads without locks. It is
+	// nil before that statement.
+	base       *model
 	operations []*operation // the operations that it has written
 	reads      []transactionRead
 }
@@ -146,9 +148,9 @@ func (w *world) openOne() {
 	tx.read()
 }
 
-// view returns what the transaction must see: the newest state if it reads with locks, and otherwise the state of its
-// snapshot. To that state, view applies the transaction's own first operations. The parameter operations is their
-// number.
+// view returns the model that the transaction must see. If the transaction reads with locks, this is the newest state,
+// and otherwise the state of its snapshot. To that state, view applies the transaction's own first operations. The
+// parameter operations is their number.
 func (tx *transaction) view(operations int) (*model, error) {
 	m := tx.base
 	if tx.mode == pessimistic {
@@ -234,7 +236,7 @@ func (tx *transaction) write() {
 	case refused != nil && tx.mode == pessimistic:
 		w.fail("T%x: %s succeeded, and had to be refused: %v", tx.id, o, refused)
 		tx.drop()
-	case refused != nil: // either it is valid after the writes of others, or the commit must fail
+	case refused != nil: // after the writes of other transactions, the operation is valid or the commit must fail
 		tx.drop()
 	default:
 		tx.operations = append(tx.operations, o)

@@ -119,9 +119,9 @@ func (m *model) may(role string, v view) bool {
 	return role == "" || m.roles[role][v.name] && (v.definer || m.roles[role][v.table])
 }
 
-// allowed checks how the server has answered a request of a role. If may is true, the server must have returned rows,
-// and otherwise the error PERMISSION_DENIED. If this error was right, allowed returns the rows of the model, so that
-// the comparison with the model succeeds.
+// allowed checks how the server has answered a request of a role. If the parameter may is true, the server must have
+// returned rows, and otherwise the error PERMISSION_DENIED. If this error was right, allowed returns the rows of the
+// model, so that the comparison with the model succeeds.
 func (w *world) allowed(rows [][]cell, err error, g *target, role string, may bool) ([][]cell, error) {
 	denied := status.Code(err) == codes.PermissionDenied
 	if denied == may {
@@ -173,8 +173,9 @@ func (w *world) changeRole() *change {
 	}}
 }
 
-// roleReading returns a query that a session with a random role sends to a view or a table, with the expected answer. It
-// returns nil if there are no roles, or if s is not the newest state: the newest roles decide about reads of the past, too.
+// roleReading returns a query that a session with a random role sends to a view or a table, with the expected answer.
+// It returns nil if there are no roles, or if s is not the newest state: the newest roles decide about reads of the
+// past, too.
 func (w *world) roleReading(s *state) *reading {
 	if len(s.m.roles) == 0 || s != w.now() {
 		return nil

@@ -18,15 +18,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A world is a server with the history of what its database must contain. One goroutine chooses the steps at random,
-// one after the other, and waits for each.
+// A world is a server, with the history of the expected contents of its database. One goroutine chooses the steps at
+// random, one after the other, and waits for each.
 type world struct {
 	*process
 	t      *testing.T
 	ctx    context.Context
 	rng    *rand.Rand
 	met    pairs
-	number int // number in the last name
+	number int // the number in the name that newName has made last
 
 	states []*state // from the oldest state that can still be read to the newest
 	events []event
@@ -38,7 +38,7 @@ type world struct {
 	failed bool
 }
 
-// A state is what the database must contain in a span of time.
+// A state is the expected contents of the database in a span of time.
 type state struct {
 	m           *model
 	from, until time.Time // until is zero for the newest state
@@ -68,7 +68,9 @@ func newWorld(t *testing.T, seed uint64, met pairs) *world {
 			parent = m.tables[0]
 		}
 		tab := w.newTable(name, parent)
-		if m.tables = append(m.tables, tab); i == 0 && w.rng.IntN(3) == 0 { // with so many rows that queries read its columnar copy without a hint
+		// Sometimes the first table has a columnar copy. Then the method fill inserts so many rows that queries read
+		// the copy without a hint.
+		if m.tables = append(m.tables, tab); i == 0 && w.rng.IntN(3) == 0 {
 			tab.columnar = "enabled"
 		}
 		statements = append(statements, tab.ddl())
@@ -147,7 +149,8 @@ func (w *world) step() {
 	}
 }
 
-// drawn calls f with random features for which takes returns true. It stops when f returns true, or after 20 calls.
+// drawn chooses random features for which takes(feature) is true, and calls f with each of them. It stops when f
+// returns true, or after 20 calls.
 func (w *world) drawn(takes func(f *feature) bool, f func(*feature) bool) {
 	var list []*feature
 	for i := range features {
@@ -308,8 +311,8 @@ func (w *world) do(x *write) (before, after *model) {
 	return before, after
 }
 
-// ended compares the outcome of a write or transaction with what the model predicts: after is the expected model, and
-// refused the expected error.
+// ended compares the outcome of a write or transaction with the expected one. The parameter after is the model after a
+// success. The parameter refused is the expected error, or nil.
 func (w *world) ended(what string, after *model, at time.Time, err, refused error) {
 	w.t.Helper()
 	switch code := status.Code(err); {

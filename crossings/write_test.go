@@ -10,14 +10,18 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// A write is a transaction of some operations that is sent in one of the ways in which clients write.
+// A write is a transaction with some operations. The field way says how the operations are sent, for example as
+// mutations.
 type write struct {
 	way        string
 	features   set
 	operations []*operation
 	run        func() (at time.Time, err error)
-	atomic     bool // whether it is written completely or not at all, so that it may be refused
-	untimed    bool // the timestamp that run returns may be later than the commit's
+	// atomic says that the server makes either all changes of the write or none. Other writes are only run if the model
+	// does not expect an error.
+	atomic bool
+	// untimed says that the function run may return a later timestamp than that of the commit.
+	untimed bool
 }
 
 const (
@@ -36,7 +40,7 @@ func init() {
 	add(feature{name: manyRows})
 }
 
-// text prints operations.
+// text returns operations as text.
 func text(list []*operation) string {
 	var texts []string
 	for _, o := range list {
@@ -317,7 +321,7 @@ func (w *world) statements(list []*operation) (all []statement) {
 	return all
 }
 
-// sql returns the predicate as SQL. The function operand prints the predicate's constant.
+// sql returns the predicate as SQL. The function operand returns the SQL text of the predicate's constant.
 func (p *predicate) sql(t *table, operand func(*column, cell) string) string {
 	if p.operator == "IS NULL" {
 		return p.column + " IS NULL"

@@ -27,8 +27,8 @@ func (d *Database) Allow(ctx context.Context, tx *txn.Tx, c *schema.Catalog, rol
 
 // Admit checks that a role may make mutations. It makes tx, the transaction in which they will be applied, depend on
 // the parts of the schema that they use. It returns the accesses of the mutations to tables, without duplicates.
-// Consecutive mutations usually have the same operation, table and columns, so Admit looks these up once for all of
-// them.
+// Consecutive mutations usually have the same operation, table and columns. Admit checks only the first of such
+// mutations, since the result is the same for the others.
 func (d *Database) Admit(ctx context.Context, tx *txn.Tx, c *schema.Catalog, role string, muts []table.Mutation) (accesses []*stats.Access, err error) {
 	for i := range muts {
 		m := &muts[i]

@@ -263,7 +263,7 @@ func (b *failingBatch) Commit() error {
 }
 
 // TestSplitCatalogs checks that the upgrade of schemas from format 1 can be interrupted. Two databases have schemas of
-// this format. A crash interrupts the upgrade at each of its commits in turn, and once after its end; then the upgrade
+// this format. A crash interrupts the upgrade at each of its commits in turn, or comes after its end; then the upgrade
 // runs again. Afterwards each schema version must be as before the upgrade, also for reads in the past, and expressions
 // must work.
 func TestSplitCatalogs(t *testing.T) {

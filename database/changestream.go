@@ -36,14 +36,14 @@ func (d *Database) AddSplitPoints(points []split.Point) error {
 }
 
 // reshapeStreams splits and joins the partitions of change streams so that they match the splits. If that fails,
-// splitOnce tries again a minute later.
+// splitOnce, which runs every minute, tries again.
 func (d *Database) reshapeStreams() {
 	for _, s := range d.Catalog().Streams {
 		bounds := func() [][]byte {
 			newest := d.Catalog()
 			at := slices.IndexFunc(newest.Streams, func(o *schema.ChangeStream) bool { return o.ID == s.ID })
 			if at < 0 {
-				return nil // the stream was dropped: the log has no partitions of it either
+				return nil // the stream was dropped, so Reshape does nothing
 			}
 			return d.boundsOf(newest, newest.Streams[at])
 		}
@@ -92,7 +92,7 @@ func watchedSpaces(c *schema.Catalog, s *schema.ChangeStream) (spaces []table.Sp
 	return spaces
 }
 
-// collectStreams deletes the records of change streams that are older than their retention periods.
+// collectStreams deletes the records of each change stream that are older than the retention period of the stream.
 func (d *Database) collectStreams() error {
 	now := d.registry.oracle.Now()
 	for _, s := range d.Catalog().Streams {

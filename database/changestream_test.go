@@ -35,8 +35,10 @@ import (
 //	clock DURATION               advances the clock
 //	pass                         makes one pass over the tables with a row deletion policy
 //
-// A record is printed as STREAM SEQUENCE/RECORDS OPERATION TABLE (columns, * in the key), then the fields that do not
-// have their usual values, then its mods: keys, new values, old values. The commit timestamp is printed as COMMIT.
+// A record is printed as STREAM SEQUENCE/RECORDS OPERATION TABLE (COLUMNS), with a * after each key column. Then follow
+// "more follow" if it is not the last record of its transaction in its partition, the tag if there is one, and "system"
+// if it is of a system transaction. The next lines are its mods: keys, new values, old values. The commit timestamp is
+// printed as COMMIT.
 func TestChangeStreamRecords(t *testing.T) {
 	datadriven.Walk(t, "testdata/change_streams", func(t *testing.T, path string) {
 		s := &streamScript{aged: newAged(t), printed: map[string]bool{}}
@@ -216,7 +218,7 @@ func (s *streamScript) records() string {
 			continue
 		}
 		s.printed[string(it.Key())] = true
-		key := it.Key()[len(prefix):] // space, stream, partition, timestamp, sequence, 00
+		key := it.Key()[len(prefix):] // space, stream, partition, timestamp, sequence, a zero byte
 		stream := s.streamName(schema.ChangeStreamID(binary.BigEndian.Uint64(key[4:])))
 		list = append(list, stored{binary.BigEndian.Uint64(key[4+8+8:]), s.record(stream, val)})
 	}

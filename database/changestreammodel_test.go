@@ -67,7 +67,7 @@ type streamWorld struct {
 	mu      sync.Mutex
 	commits []mvcc.Timestamp
 	changes []streamChange            // schema changes, in order
-	begins  map[string]mvcc.Timestamp // when each stream begins
+	begins  map[string]mvcc.Timestamp // when each stream begins, by its name
 	reads   []streamRead
 }
 
@@ -85,7 +85,7 @@ type streamChange struct {
 }
 
 const (
-	streamTransactions = 50 // for each of two goroutines, in a round
+	streamTransactions = 50 // transactions of each of the two goroutines in a round
 	streamChanges      = 12 // schema changes in a round
 )
 
@@ -197,7 +197,7 @@ func (w *streamWorld) change(rng *rand.Rand, statements []string) {
 func (w *streamWorld) split(rng *rand.Rand) {
 	expires := time.Now().Add(time.Hour)
 	if rng.IntN(3) == 0 {
-		expires = time.Now() // at once
+		expires = time.Now() // removes the split point if it exists
 	}
 	p := split.Point{Table: w.db.Catalog().Table("A"), Key: []value.Value{value.OfInt64(rng.Int64N(12))}, Expires: expires}
 	if err := w.db.AddSplitPoints([]split.Point{p}); err != nil {
@@ -268,7 +268,8 @@ func timestampsOf(records []streamRecord) (list []mvcc.Timestamp) {
 	return list
 }
 
-// readStream reads all partitions of a stream, each twice, and returns the records in order of their commits.
+// readStream reads all partitions of a stream and returns the records in order of their commits. It reads each
+// partition twice, and checks that both reads return the same records.
 func (w *streamWorld) readStream(s *schema.ChangeStream, begin, end mvcc.Timestamp) (all []streamRecord, err error) {
 	_, children, err := w.readPartition(s, nil, begin, end)
 	if err != nil {
@@ -461,7 +462,8 @@ func (r *replica) change(statement string) {
 	}
 }
 
-// text prints the columns that can be read at a timestamp. It prints NULL for values that no record has set.
+// text returns the text of the replica's rows, with the watched columns that can be read at a timestamp. A column that
+// no record has set is nil, like a column that is NULL.
 func (r *replica) text(at mvcc.Timestamp) string {
 	c := r.catalogAt(at)
 	var lines []string
@@ -510,8 +512,9 @@ func (w *streamWorld) rowsAt(at mvcc.Timestamp, s *schema.ChangeStream) string {
 	return strings.Join(lines, "\n")
 }
 
-// watchedAt returns the values, in JSON, of the columns that a stream watches in a table, as a read at a timestamp
-// returns them. The keys of the result are the row's key and the column's name.
+// watchedAt reads a table at a timestamp and returns the values of the columns that a stream watches. The keys of the
+// result are the row's key and the column's name. The values are as encoding/json decodes them from a stream's records:
+// strings, or nil for NULL.
 func (b *bed) watchedAt(at mvcc.Timestamp, c *schema.Catalog, s *schema.ChangeStream, table string) map[string]map[string]any {
 	b.t.Helper()
 	found := map[string]map[string]any{}

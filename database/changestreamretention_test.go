@@ -93,7 +93,8 @@ func (r *retained) alter(statement string) {
 }
 
 // TestChangeStreamRetention checks that records can be read for the stream's retention_period and are deleted
-// afterwards. A longer period must keep the records that exist for longer. A shorter period must take effect at once.
+// afterwards. If the period becomes longer, the records that are not yet deleted must be kept for the longer period. A
+// shorter period must take effect at once.
 func TestChangeStreamRetention(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM S FOR ALL")
 	r := &retained{aged: a, world: &streamWorld{bed: &bed{t: t, Registry: a.Registry, db: a.db}}}

@@ -46,12 +46,12 @@ func (b *bed) arguments(sql string, params map[string]*value.Type, values ...val
 	return out.String()
 }
 
-// TestReadChangeStreamStatement checks the values of the arguments that prepared queries of a change stream get, also
-// those of many texts that differ in literals alone.
+// TestReadChangeStreamStatement checks the values of the arguments that prepared queries of a change stream get. Some
+// of the queries differ only in their literals and share one plan, but each must get the values of its own literals.
 func TestReadChangeStreamStatement(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM Everything FOR ALL")
 	const partition = "SELECT ChangeRecord FROM READ_Everything(start_timestamp => '%s', end_timestamp => NULL, partition_token => '%s', heartbeat_milliseconds => %d)"
-	for i := range 6 { // after three texts that differ in literals alone, a shared plan is tried
+	for i := range 6 { // after three texts that differ only in literals, the preparer uses a shared plan if it can
 		got := b.arguments(fmt.Sprintf(partition, "2026-01-02T03:04:05Z", fmt.Sprint("token", i), 1000+i), nil)
 		want := fmt.Sprintf(`Everything by ChangeRecord: TIMESTAMP 2026-01-02T03:04:05Z NULL:TIMESTAMP "token%d" %d NULL:ARRAY<STRING>`, i, 1000+i)
 		if got != want {

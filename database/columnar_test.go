@@ -52,7 +52,8 @@ func (c copied) upkeep() error {
 // TestColumnarCopies runs the scripts in testdata/columnar.
 //
 //	ddl | dml             runs statements, one per line
-//	rows TABLE FROM TO    inserts rows with the numbers FROM to TO
+//	rows TABLE from=M to=N
+//	                      inserts rows with the numbers from M to N-1
 //	clock DURATION        advances the clock
 //	upkeep                does the work that is due, then prints the rows of COLUMNAR_POLICIES without the bytes
 //	collect               collects old versions
@@ -245,8 +246,8 @@ func TestColumnarCountAfterSlowPass(t *testing.T) {
 	}
 }
 
-// collecting is a context that calls collect at the first call of Err. So a garbage collection runs in the middle of
-// the code that uses the context.
+// collecting is a context that runs a garbage collection in the middle of the code that uses the context: the first
+// call of Err calls the function in the field collect.
 type collecting struct {
 	context.Context
 	collect func()
@@ -280,7 +281,7 @@ func TestCountBesideCollection(t *testing.T) {
 	insert()
 	work()
 	c.now.Add((40 * time.Minute).Microseconds())
-	work() // chunks get a new timestamp; no pass runs, since there was no commit
+	work() // chunks get a new timestamp; changed rows are not counted, since there was no commit
 	c.now.Add((30 * time.Minute).Microseconds())
 	insert()
 	ctx := &collecting{t.Context(), func() {

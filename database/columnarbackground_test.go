@@ -9,8 +9,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/database/background"
 )
 
-// awaitCopies waits until the copies of a database have all rows of their tables and the function holds returns true.
-// It calls holds with the number of rows in all copies, and with the number of those that have changed.
+// awaitCopies waits until the copies of a database have all rows of their tables, and a condition of the caller is
+// true. The function in the parameter holds tells whether this condition is true. Its arguments are the number of rows
+// in all copies and the number of changed rows among them.
 func awaitCopies(t testing.TB, d *Database, holds func(rows, changed int64) bool) {
 	t.Helper()
 	for {

@@ -97,8 +97,8 @@ func TestColumnarFaults(t *testing.T) {
 	}
 }
 
-// runFaulty makes one disk call fail. It counts the calls of the given kinds from 0, and the call with the number at
-// fails. If at is negative, no call fails. It returns how many calls of these kinds there were.
+// runFaulty makes one disk call fail: of the calls of the given kinds, counted from 0, the one whose number is in the
+// parameter at. If that number is negative, no call fails. runFaulty returns how many calls of these kinds there were.
 func runFaulty(t *testing.T, kinds []errorfs.OpKind, at int64) int64 {
 	t.Helper()
 	disk := disktest.New("data", 256<<20)
@@ -121,13 +121,14 @@ func runFaulty(t *testing.T, kinds []errorfs.OpKind, at int64) int64 {
 		m.openCrashed(disk.Files.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: kept, RNG: m.rng}))
 	}
 	c.letGo()
-	_ = c.Registry.Close() // its error is that the store has failed
+	_ = c.Registry.Close() // may fail, because the failed disk call may have stopped the store
 	_ = store.Close()
 	return calls.Load()
 }
 
 // TestDroppedCopyIsDeletedLater checks that the upkeep tries again to delete the chunks of a dropped copy, until the
-// store no longer refuses to delete them. The copy is the last one of its database.
+// store no longer refuses to delete them. The database has no other copy. Without copies the upkeep pauses forever, but
+// it must not do so before the chunks are deleted.
 func TestDroppedCopyIsDeletedLater(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
 	store := &disktest.Refusing{Store: a.store}

@@ -82,7 +82,7 @@ func (b *bed) spoil(text string, change func(key, val []byte) (newKey, newVal []
 	}
 }
 
-// backdate replaces the second newest version of a key by the value of the newest one.
+// backdate gives the second newest version of a key the value of the newest version.
 func (b *bed) backdate(key []byte) {
 	b.t.Helper()
 	_, at, _, err := b.db.rows.Get(key, newest, nil)

@@ -134,7 +134,7 @@ func (q *columnQueries) writeChunk() {
 	}
 }
 
-// query returns a random query, in which %s is the place for a table hint.
+// query returns a random query.
 func (q *columnQueries) query() string {
 	where := ""
 	if q.IntN(2) == 0 {

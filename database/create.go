@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// maxDatabasesPerInstance is the service's quota: https://cloud.google.com/spanner/quotas#instance_limits.
+// maxDatabasesPerInstance is Cloud Spanner's quota: https://cloud.google.com/spanner/quotas#instance_limits.
 const maxDatabasesPerInstance = 100
 
 // A Creation is a database that is being made. Until its method End is called, no other request can make a database of
@@ -76,13 +76,13 @@ func (c *Creation) Plan(ctx context.Context, statements []string, protoDescripto
 }
 
 // Run makes the database with the schema that Plan has made. operation is the name of the long-running operation that
-// makes the database, or "". It is stored with the database: see MadeBy.
+// makes the database, "" if there is none. Run stores this name with the database: see MadeBy.
 func (c *Creation) Run(ctx context.Context, operation string) (*Database, error) {
 	r := c.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	instance, _, _ := strings.Cut(c.name, "/databases/")
-	if _, err := r.instance(instance); err != nil { // it was deleted meanwhile
+	if _, err := r.instance(instance); err != nil { // the instance was deleted meanwhile
 		return nil, err
 	}
 	d, err := r.newDatabase(ctx, c, operation)

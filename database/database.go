@@ -54,7 +54,7 @@ type Database struct {
 	collection    background.Task // status of garbage collection
 	expiry        *ttl.Deletion
 	copies        *columnar.Copies
-	upkeep        *copies.Upkeep  // of copies
+	upkeep        *copies.Upkeep  // keeps the columnar copies up to date
 	prepareConfig *prepare.Config // configures the preparers of all schema versions
 
 	protected atomic.Bool
@@ -100,7 +100,7 @@ func (r *Registry) HasSchema(ctx context.Context, d *Database, statements []stri
 		return false, err
 	}
 	want, have := c.DDL(), d.DDL()
-	slices.Sort(want) // the order of DDL() depends on which statement has made an object
+	slices.Sort(want) // DDL orders tables and other objects by the time of their creation, which may differ
 	slices.Sort(have)
 	return slices.Equal(want, have), nil
 }
@@ -123,7 +123,7 @@ func (e *StatementError) Unwrap() error { return e.Err }
 // exact_staleness).
 func (r *Registry) newDatabase(ctx context.Context, c *Creation, operation string) (*Database, error) {
 	created := r.oracle.Now()
-	if err := r.oracle.CloseAt(ctx, created); err != nil { // reads get a later timestamp unless they ask for an earlier one
+	if err := r.oracle.CloseAt(ctx, created); err != nil { // from now on, strong reads get a timestamp after created
 		return nil, err
 	}
 	d := r.attach(databaseRecord{Name: c.name, Space: r.nextSpace, Created: created.Time(), Operation: operation}, c.sequences)
@@ -366,8 +366,9 @@ func (d *Database) UpdateSchema(ctx context.Context, statements []string, op *sc
 	return err
 }
 
-// CheckSchema fails if one of the DDL statements cannot be applied to the newest schema with the statements before it.
-// It does not run the statements, so a statement may still fail later because of existing rows.
+// CheckSchema fails if one of the DDL statements cannot be applied to the newest schema, with the changes that the
+// statements before it would make. It does not run the statements, so a statement may still fail later because of
+// existing rows.
 func (d *Database) CheckSchema(ctx context.Context, statements []string) error {
 	return d.schema.Check(ctx, statements)
 }

@@ -32,7 +32,7 @@ const testName = DefaultInstance + "/databases/test"
 type bed struct {
 	t    testing.TB
 	fs   vfs.FS
-	wrap func(kv.Store) kv.Store // returns the registry's store, given the store on fs; nil: it is the latter
+	wrap func(kv.Store) kv.Store // makes the registry's store from the store on fs; nil: the registry uses the latter
 	*Registry
 	db *Database
 }
@@ -349,7 +349,7 @@ func TestFailedChangeLeavesNothing(t *testing.T) {
 	if err := b.insert("T", [2]int64{3, 10}); err != nil {
 		t.Errorf("a write after a failed change: %v", err)
 	}
-	// The same name can be used by the next change.
+	// The name of the index that was not created must be free again.
 	b.alter("CREATE INDEX ByV ON T(V)")
 	if got, want := b.query("SELECT K FROM T@{FORCE_INDEX=ByV} WHERE V = 10 ORDER BY K"), "1\n2\n3\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)

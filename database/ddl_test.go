@@ -32,8 +32,9 @@ func hold(d *Database, store *disktest.Refusing, statement string, reports int) 
 	store.When(func() bool { return len(d.schema.Versions()) > before && reported.Load() >= int64(reports) })
 	defer store.When(nil)
 	err := d.UpdateSchema(context.Background(), []string{statement}, &schemachange.Operation{
-		Progress:    func(schemachange.Progress) { reported.Add(1) },
-		Interrupted: func() bool { return true }, // so that it is not undone when the next batch is refused, or a row breaks a rule
+		Progress: func(schemachange.Progress) { reported.Add(1) },
+		// If a batch is refused, or a row breaks a rule, the change must stay unfinished and not be undone.
+		Interrupted: func() bool { return true },
 	})
 	if err == nil || len(d.schema.Versions()) != before+1 || !d.schema.Newest().Tentative() {
 		return fmt.Errorf("%s is not held: %w", statement, err)
@@ -84,7 +85,7 @@ func rowsOf(n int64) (rows [][2]int64) {
 // TestHalfMadeChangeIsTakenBack checks that the next start undoes a schema change if the server was stopped while the
 // change filled existing rows. Nothing that the change has written may ever be read.
 func TestHalfMadeChangeIsTakenBack(t *testing.T) {
-	for statement, reports := range map[string]int{ // with the number of reports until all rows are filled
+	for statement, reports := range map[string]int{ // with the number of progress reports until all rows are filled
 		"CREATE INDEX ByBoth ON T(V, K)":                                      1,
 		"ALTER TABLE T ADD COLUMN W INT64 NOT NULL DEFAULT (7)":               1,
 		"ALTER TABLE T ADD COLUMN W INT64 AS (V + 1) STORED":                  1,
@@ -163,8 +164,8 @@ func TestColumnIsHiddenUntilFilled(t *testing.T) {
 	}
 }
 
-// TestDefaultIsSeenAtOnce checks that a read finds a new column with a DEFAULT with its value in every row, or finds no
-// such column. The reads run while the columns are added.
+// TestDefaultIsSeenAtOnce adds a column with a DEFAULT and a generated column while reads run. Each read must find a
+// value of the new column in every row, or must fail because there is no such column yet.
 func TestDefaultIsSeenAtOnce(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", rowsOf(5*table.ChunkRows)...); err != nil {

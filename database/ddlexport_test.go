@@ -46,7 +46,7 @@ func TestDDLOfExports(t *testing.T) {
 		}
 		return r
 	}
-	for _, seed := range []uint64{0, 2} { // the second has change streams of tables in named schemas
+	for _, seed := range []uint64{0, 2} { // the schema of seed 2 has change streams of tables in named schemas
 		ddl, protos := database.RandomDDL(seed)
 		from, to := fmt.Sprintf("from-%d", seed), fmt.Sprintf("into-%d", seed)
 		rename := func(list []string, old, name string) (renamed []string) {

@@ -410,8 +410,8 @@ func (g *ddlGenerator) createChild() string {
 		g.either("PARENT ", "") + g.path(parent) + g.either("", " ON DELETE CASCADE")
 }
 
-// foreignKey returns a random foreign key clause. The referring column is called a or b. The referenced column belongs
-// to the table that the parameter to holds.
+// foreignKey returns a random foreign key clause. The referring column is called a or b. The parameter to is the
+// referenced table.
 func (g *ddlGenerator) foreignKey(to *schema.Table) string {
 	column := g.columnOf(to)
 	if len(to.Key) > 0 && g.IntN(2) == 0 {

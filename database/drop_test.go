@@ -41,7 +41,7 @@ func ends(d *Database) chan struct{} {
 // its end, and leave nothing in the store.
 func TestDropEndsSchemaChange(t *testing.T) {
 	a := filled(t, 3)
-	if err := a.db.collect(context.Background()); err != nil { // stores a horizon
+	if err := a.db.collect(context.Background()); err != nil { // stores a horizon, which the drop must delete, too
 		t.Fatal(err)
 	}
 	dropped := make(chan error, 1)

@@ -46,7 +46,7 @@ func TestSchemaChangeOnFullDisk(t *testing.T) {
 			reports := 0
 			err = a.db.UpdateSchema(t.Context(), []string{statement}, &schemachange.Operation{Progress: func(schemachange.Progress) {
 				if reports++; reports == 2 {
-					disk.Leave(4 << 20) // room for the reserve
+					disk.Leave(4 << 20) // suffices only for batches that may use the store's reserve, such as an undo
 					for store.Writable() == nil {
 						time.Sleep(time.Millisecond)
 					}

@@ -8,8 +8,8 @@ import (
 
 // Health says whether the store of a registry can be read and written at the moment.
 type Health struct {
-	Reads  error // why reads fail; nil if they work
-	Writes error // why the store refuses writes but not reads, for example because the disk is full; nil if it does not
+	Reads  error // why reads fail; nil if reads work
+	Writes error // why the store refuses writes, for example because the disk is full; nil if it accepts writes
 }
 
 // Health tries a read of the store and asks the store whether it takes writes.

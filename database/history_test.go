@@ -76,7 +76,8 @@ var (
 	rowHistory = []string{"INSERT INTO $T (K) VALUES ($N)", "INSERT INTO $T (K, $C) VALUES ($N, $N)", "DELETE FROM $T WHERE K < $N", "UPDATE $T SET $C = $N WHERE TRUE", "UPDATE $T SET $C = NULL WHERE K = $N"}
 )
 
-// step runs a random statement. If it fails, the test continues.
+// step advances the clock. Then it runs a random statement, restarts the registry or collects old versions. If that
+// fails, the test continues, unless the error is an internal one.
 func (p *past) step(rng *rand.Rand) {
 	p.now.Add(rng.Int64N((5 * time.Minute).Microseconds()))
 	pick := func(list ...string) string { return list[rng.IntN(len(list))] }

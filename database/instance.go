@@ -14,7 +14,8 @@ import (
 // Spanner Omni use it.
 const DefaultInstance = "projects/default/instances/default"
 
-// DefaultConfig is the id of the configuration of an instance that names none. Google's emulator uses the same id.
+// DefaultConfig is the id of the instance configuration that an instance gets if its creator names no configuration.
+// Google's emulator uses the same id.
 const DefaultConfig = "emulator-config"
 
 // Instance is an instance. NodeCount and ProcessingUnits are only shown to clients: they limit nothing.

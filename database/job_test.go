@@ -52,7 +52,7 @@ func TestSchemaChangeProgress(t *testing.T) {
 	if err := b.insert("T", rowsOf(20*table.ChunkRows)...); err != nil {
 		t.Fatal(err)
 	}
-	b = b.reopen() // moves the rows from memory to files, which have sizes
+	b = b.reopen() // moves the rows from memory to files; the percentage is computed from the sizes of files
 	var progress []int
 	err := b.db.UpdateSchema(context.Background(), []string{"CREATE INDEX ByV ON T(V)", "DROP INDEX ByV"}, &schemachange.Operation{Progress: func(p schemachange.Progress) {
 		if p.Percent == 100 != !p.Commit.IsZero() {
@@ -107,7 +107,7 @@ func TestPartitionedDMLResumes(t *testing.T) {
 	}
 }
 
-// hooked is a store that calls the function in its field committed after each synced commit.
+// hooked is a store that calls a function after each synced commit. The field committed holds the function.
 type hooked struct {
 	kv.Store
 	committed func()
@@ -148,7 +148,8 @@ func TestRowDeletionResumes(t *testing.T) {
 	if left := a.count("SELECT FORMAT('%d/%t', COUNTIF(K = 5), COUNT(*) BETWEEN 1 AND 999) FROM T"); left != "0/true" {
 		t.Fatalf("the pass that was interrupted left %s", left)
 	}
-	// A row that expires and whose key lies before the checkpoint must stay until the next pass.
+	// The key of this expired row lies before the checkpoint. So the resumed pass must leave the row, and the pass
+	// after that must delete it.
 	a.fill("T", 1, func(int) []value.Value { return row(5) })
 	a.close()
 	a.open()

@@ -41,8 +41,8 @@ func lockRequests(target string, parties []txn.LockParty) (list []stats.LockRequ
 }
 
 // lockColumns lists the columns for which a transaction locks a row: those that it writes. If the lock is shared, or
-// the transaction writes no columns, they are the columns that it reads. If it reads none either, because the
-// transaction only checks that a parent or a referenced row exists, it returns the column _exists.
+// the transaction writes no columns, they are the columns that it reads. If the transaction also reads no columns,
+// because it only checks that a parent or a referenced row exists, lockColumns returns the column _exists.
 func lockColumns(target string, p txn.LockParty) []string {
 	if o, ok := p.Owner.(LockOwner); ok {
 		for _, written := range []bool{true, false} {
@@ -74,8 +74,9 @@ func lockMode(m table.Lock) string {
 	return "ReaderShared"
 }
 
-// locate returns the name of the table or index that a key belongs to, and the text of the key. open says that the key
-// is the start of a range. Both results are "" if the newest catalog has no table or index with this key.
+// locate returns the name of the table or index that a key belongs to, and the text of the key. The parameter open says
+// whether the key is the start of a range. Both results are "" if the newest catalog has no table or index with this
+// key.
 func (d *Database) locate(key []byte, open bool) (name, text string) {
 	l, vals := table.Locate(d.Catalog(), key)
 	if l == nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // BenchmarkManyTables creates two databases of 5,000 tables each, one by one, then opens them again. It reports the
-// time of the last CREATE TABLE, of the first query after it, and of a CREATE INDEX, an ALTER TABLE, a DROP TABLE,
+// time of the last CREATE TABLE, of the first query after it, and of a CREATE INDEX, an ALTER TABLE, a DROP INDEX,
 // GetDatabaseDdl, a query of INFORMATION_SCHEMA and a start. It also reports the memory of the process after the start.
 // Run it with -benchtime 1x.
 func BenchmarkManyTables(b *testing.B) {

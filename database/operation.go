@@ -23,11 +23,13 @@ type Operation struct {
 	Started time.Time
 	Ended   time.Time // zero while the operation runs
 	// Cancelled says that a client cancelled the operation while it ran, so that the next process does not resume it.
-	Cancelled bool   `json:",omitempty"`
-	Proto     []byte // the answer to a client that asks for the operation; while it runs, the one at its beginning
+	Cancelled bool `json:",omitempty"`
+	// Proto is the serialized google.longrunning.Operation of the ended operation. While the operation runs, it is the
+	// one from its beginning, so it shows no progress.
+	Proto []byte
 }
 
-// PutOperation stores an operation durably. If the operation has ended, it also deletes the records that
+// PutOperation stores an operation durably. If the operation has ended, PutOperation also deletes the records that
 // schemachange.Applied reads.
 func (r *Registry) PutOperation(o Operation) error {
 	b := meta.NewBatch(r.store)

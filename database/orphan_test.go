@@ -17,9 +17,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// atEverySync calls work with a new registry. For each sync of a file during this call, it keeps the files that a crash
-// of the machine would leave at that sync. Afterwards it calls check with each of these sets of files, and with the
-// files that a crash after the call would leave.
+// atEverySync makes a registry and passes it to the function work. For each sync of a file while work runs, it keeps
+// the files that a crash of the machine would leave at that sync. Afterwards it passes each of these sets of files to
+// the function check, and also the files that a crash after the end of work would leave.
 func atEverySync(t *testing.T, work func(b *bed), check func(fs *vfs.MemFS)) {
 	t.Helper()
 	mem := vfs.NewCrashableMem()
@@ -66,7 +66,7 @@ func TestOrphans(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantCode(t, b.db.SetDropProtection(true), codes.NotFound)
-		wantCode(t, b.insert("T", rowsOf(20)...), codes.NotFound) // like a commit of a transaction begun before
+		wantCode(t, b.insert("T", rowsOf(20)...), codes.NotFound) // as in a transaction that began before the drop
 	}, func(fs *vfs.MemFS) {
 		b := open(t, fs)
 		defer b.shut(b.store)

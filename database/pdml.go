@@ -57,7 +57,7 @@ const (
 
 // ResumesPartitionedDML reports whether a partitioned DML statement can still be resumed. The parameter began says when
 // the statement began. Until checkpointLife has passed since then, the statement can certainly be resumed, because its
-// checkpoint was stored later and is kept for checkpointLife.
+// checkpoint was stored after it began, and is kept for checkpointLife.
 func (d *Database) ResumesPartitionedDML(began time.Time) bool {
 	return d.registry.cfg.Clock().Sub(began) < checkpointLife
 }
@@ -88,7 +88,7 @@ type dmlRun struct {
 	// partitions is the number of all chunks, and complete is the number of chunks that are done. The field progress
 	// shows both numbers. partitions is an estimate until all chunks are complete.
 	partitions, complete int64
-	shown                int64 // changed rows that were reported to progress
+	shown                int64 // how many of the changed rows were already added to the field progress
 }
 
 // dmlState is stored in the checkpoint. It holds the counts so far, and the ID of the table or index that the statement

@@ -176,8 +176,9 @@ const (
 	taskStatistics   = "statistics"
 )
 
-// KeepSessions charges n bytes for new sessions. multiplexed says whether the new sessions are multiplexed ones. It
-// fails with RESOURCE_EXHAUSTED if all sessions together would then take more than their share of the memory.
+// KeepSessions charges n bytes for new sessions. multiplexed says whether the new sessions are multiplexed ones.
+// KeepSessions fails with RESOURCE_EXHAUSTED if all sessions together would then take more than the part of Config.Kept
+// that is for sessions.
 func (r *Registry) KeepSessions(n int64, multiplexed bool) error {
 	return r.cacheBudget.KeepSessions(n, multiplexed)
 }
@@ -249,8 +250,8 @@ func (r *Registry) databasesOf(instance string) []*Database {
 }
 
 // erase adds to batch b the deletion of all stored data of the database that has this key space, except its record and
-// its operations. From this call on, every new read of the key space fails with the error in gone, also in a request
-// that began before.
+// its operations. From this call on, every new read of the key space fails with the error in the parameter gone, even
+// in a request that began earlier.
 func (r *Registry) erase(b kv.Batch, space mvcc.Space, gone error) error {
 	for _, kind := range []string{meta.Schema, meta.Table, meta.Counter, meta.SplitPoint, meta.Session} {
 		if err := b.DeleteRange(meta.Range(meta.OfSpace(kind, space))); err != nil {

@@ -22,8 +22,8 @@ import (
 type operated struct {
 	*bed
 	files *vfs.MemFS
-	now   atomic.Int64 // offset of the clock from the real time, in microseconds
-	lag   time.Duration
+	now   atomic.Int64  // offset of the clock from the real time, in nanoseconds
+	lag   time.Duration // by how much each reading of the clock advances the clock
 	op    schemachange.Operation
 }
 
@@ -72,9 +72,9 @@ func (o *operated) restart(left *vfs.MemFS) {
 	}
 }
 
-// change runs statements as part of the operation, and returns how often they reported progress. When the number of
-// reports reaches the parameter after, change calls the parameter happens and then ends the context, as if the process
-// ended.
+// change runs statements as part of the operation, and returns how often they reported progress. The parameter after is
+// a number of reports. After that many reports, change calls the function in the parameter happens, and then ends the
+// context, as if the process ended.
 func (o *operated) change(statements []string, after int, happens func()) (reports int, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -120,7 +120,8 @@ func TestInterruptedChange(t *testing.T) {
 		for _, end := range []string{"crash", "stop"} {
 			t.Run(name+"/"+end, func(t *testing.T) {
 				o := newOperated(t)
-				o.restart(o.files.CrashClone(vfs.CrashCloneCfg{})) // moves the rows from memory to files, which have sizes
+				// This moves the rows from memory to files. The percentage is computed from the sizes of files.
+				o.restart(o.files.CrashClone(vfs.CrashCloneCfg{}))
 				o.lag = c.lag
 				left := o.files
 				const after = 4
@@ -185,7 +186,7 @@ func TestCancelledBehindAnother(t *testing.T) {
 		t.Error("it was taken back under another change")
 	}
 	o.db.schema.Token.Release()
-	for underWay() { // until it is undone
+	for underWay() { // until the interrupted change is undone
 		time.Sleep(time.Millisecond)
 	}
 }

@@ -31,7 +31,7 @@ import (
 type aged struct {
 	t     *testing.T
 	store kv.Store
-	now   atomic.Int64 // in microseconds
+	now   atomic.Int64 // the clock's time in Unix microseconds
 	lag   atomic.Int64 // microseconds by which each reading of the clock advances it, as if the machine were busy
 	*Registry
 	db  *Database
@@ -77,7 +77,7 @@ func (a *aged) open() {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	_ = r.deleting.Acquire(context.Background()) // so that only the test makes passes
+	_ = r.deleting.Acquire(context.Background()) // so that only the test deletes expired rows
 	a.Registry = r
 }
 
@@ -372,8 +372,8 @@ func (a *aged) refresh(t *schema.Table, k int64, stamp value.Value) (ok bool, er
 	return true, err
 }
 
-// TestRowDeletionEnds checks that a pass ends when the schema changes, when the database is dropped and when the
-// registry is closed, and that the store keeps nothing of a dropped database.
+// TestRowDeletionEnds checks that a pass with the catalog from before a schema change fails and deletes nothing. It
+// also checks that a pass ends when the database is dropped, and that the store then keeps nothing of the database.
 func TestRowDeletionEnds(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64, Ts TIMESTAMP) PRIMARY KEY (K), ROW DELETION POLICY (OLDER_THAN(Ts, INTERVAL 1 DAY))")
 	stamp := value.OfTime(a.clock())

@@ -109,7 +109,7 @@ func fillIn(rng *rand.Rand, statement string) string {
 	return strings.NewReplacer("$T", pick("A", "B", "C"), "$C", pick("X", "Y"), "$N", fmt.Sprint(rng.IntN(20)), "$M", fmt.Sprint(rng.IntN(20))).Replace(statement)
 }
 
-// unbroken fails the test if one of the queries in broken counts a violation.
+// unbroken fails the test if one of the queries in the list broken counts a violation.
 func (b *bed) unbroken(after string) {
 	b.t.Helper()
 	for _, name := range []string{"A", "B", "C"} {

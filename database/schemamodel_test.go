@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	// modelSeeds is the number of runs, each with its own seed and modelSteps schema changes.
-	// CROWFOOT_TEST_SCHEMA_SEEDS=FROM-TO runs the seeds from FROM up to, not including, TO instead.
+	// modelSeeds is the number of runs, each with its own seed and modelSteps schema changes. The environment variable
+	// CROWFOOT_TEST_SCHEMA_SEEDS can name other seeds: M-N stands for the seeds from M to N-1.
 	modelSeeds = 4
 	modelSteps = 40
 	// modelFiller is the number of extra rows in the first table, so that filling an index or a column takes several
@@ -82,8 +82,8 @@ type schemaWorld struct {
 	model *schemaModel
 
 	pending  *schemaStep // the schema change that is running; nil if none
-	violated bool        // since pending began, some row has broken its conditions at some time
-	after    *vfs.MemFS  // the files that a crash in the middle of pending has left; nil if there was none
+	violated bool        // whether, since pending began, a row has at any time broken the conditions of pending
+	after    *vfs.MemFS  // the files that a crash in the middle of pending has left; nil if there was no crash
 	// deleted says that the operation which runs the schema change in pending was deleted before the crash. cancelling
 	// says that this operation was cancelled.
 	deleted, cancelling bool
@@ -107,8 +107,8 @@ type pastRead struct {
 	want []string
 }
 
-// betweenStore is a store that calls the function in its field between before each commit that is not synced. Such
-// commits are the batches of an index build.
+// betweenStore is a store that calls a function before each commit that is not synced. Such commits are the batches of
+// an index build. The field between holds the function; nil if there is none.
 type betweenStore struct {
 	kv.Store
 	between func()

@@ -24,16 +24,16 @@ type tableModel struct {
 	cascade bool   // for a child: its rows are deleted with their parent
 	columns []columnModel
 	notNull map[string]bool
-	longest int // length of S in characters; 0 is MAX
+	longest int // the greatest length that the type of S allows, in characters or bytes; 0 is MAX
 	indexes []indexModel
-	checks  map[string]int64  // for each name of a CHECK: Y must be less than this
-	foreign map[string]string // for each name of a foreign key: X refers to the key of this table
+	checks  map[string]int64  // for each name of a CHECK: the number that Y must be less than
+	foreign map[string]string // for each name of a foreign key: the table to whose key X refers
 	// cascades holds the names of those foreign keys that have ON DELETE CASCADE.
 	cascades map[string]bool
 	bytes    bool                // S is of BYTES
 	synonym  string              // "" for none
 	views    map[string][]string // the columns of each view, by name
-	policy   string              // the column of its ROW DELETION POLICY, "" for none; no row expires
+	policy   string              // the column of the table's ROW DELETION POLICY, "" for none; no row expires
 	rows     map[rowKey]map[string]cell
 }
 
@@ -155,9 +155,11 @@ type rowWrite struct {
 	sql    string
 	table  string
 	key    rowKey
-	values map[string]cell // nil deletes
-	update bool            // it is an UPDATE, which changes only a row that exists
-	missed bool            // it found no row, so the transaction may commit as if before earlier commits
+	values map[string]cell // the written values by column; nil for a DELETE
+	update bool            // the statement is an UPDATE, which changes only a row that exists
+	// missed says that an UPDATE or DELETE found no row. Then it changes nothing, even if another transaction inserts
+	// the row and commits before the statement's own transaction commits.
+	missed bool
 }
 
 // randomWrite returns a random write. It is a DELETE only if deletes is true.

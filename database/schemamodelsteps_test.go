@@ -22,7 +22,7 @@ type schemaStep struct {
 // never is schemaStep.violated for changes without conditions on rows.
 func never(*schemaModel) bool { return false }
 
-// step makes a schemaStep that changes one table, whose name stays the same while it runs.
+// step makes a schemaStep that changes one table, but not its name.
 func (t *tableModel) step(sql string, apply func(t *tableModel), violated func(m *schemaModel, t *tableModel) bool) *schemaStep {
 	name := t.name
 	s := &schemaStep{sql: sql, violated: never, apply: func(m *schemaModel) { apply(m.table(name)) }}
@@ -62,7 +62,7 @@ func (m *schemaModel) dropped(name string) {
 	m.free[kind] = append(slices.Clone(m.free[kind]), name)
 }
 
-// schemaOf returns the named schema of a table followed by a dot, "" if it is in none.
+// schemaOf returns the named schema of a table followed by a dot, "" if the table is in no named schema.
 func schemaOf(table string) string { return table[:strings.IndexByte(table, '.')+1] }
 
 func (m *schemaModel) createIndex(rng *rand.Rand, t *tableModel) *schemaStep {
@@ -81,7 +81,7 @@ func (m *schemaModel) createIndex(rng *rand.Rand, t *tableModel) *schemaStep {
 	if len(x.storing) > 0 {
 		tail = " STORING (" + x.storing[0] + ")"
 	}
-	if t.parent != "" && rng.IntN(3) == 0 { // it is interleaved in the parent
+	if t.parent != "" && rng.IntN(3) == 0 { // the index is interleaved in the parent
 		x.key = append([]string{"K"}, x.key...)
 		tail += ", INTERLEAVE IN " + t.parent
 	}

@@ -136,7 +136,7 @@ func TestSequenceLife(t *testing.T) {
 	b.alter("DROP TABLE D", "DROP SEQUENCE S", "DROP TABLE T")
 	b.alter(withSequences[:3]...)
 	is("NULL NULL")
-	b.alter("ALTER TABLE Other ADD COLUMN N INT64 AS (V) STORED") // no statement takes values of S meanwhile
+	b.alter("ALTER TABLE Other ADD COLUMN N INT64 AS (V) STORED") // takes no value of S or of T.Id
 	is("NULL NULL")
 }
 
@@ -215,10 +215,10 @@ func TestSequenceAborts(t *testing.T) {
 type handedOut struct {
 	t            *testing.T
 	mu           sync.Mutex
-	changed      *sync.Cond // signals, with mu, that the fields below have changed
-	values       [2]map[int64]bool
-	transactions int  // number of transactions that have ended
-	failed       bool // a client has stopped because of an error
+	changed      *sync.Cond        // signals, with mu, that the fields below have changed
+	values       [2]map[int64]bool // the values of the counters of S and T.Id
+	transactions int               // number of transactions that have ended
+	failed       bool              // a client has stopped because of an error
 }
 
 func newHandedOut(t *testing.T) *handedOut {

@@ -11,9 +11,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A Session is the stored form of a client's session, which therefore survives a restart. Its record contains the key
-// space of its database. No key space is used for two databases, so a database that was dropped and made again does not
-// have the old one's sessions.
+// A Session is the stored form of a client's session, which therefore survives a restart. The key of the stored record
+// contains the key space of the session's database. No key space is used for two databases, so a database that was
+// dropped and made again does not have the old one's sessions.
 type Session struct {
 	ID          string            `json:"-"` // the last part of the session's name
 	Multiplexed bool              `json:",omitempty"`
@@ -23,7 +23,7 @@ type Session struct {
 	Used        int64 // Unix seconds of the session's last use before the record was written
 }
 
-// sessionBatch is the largest number of session records in one batch.
+// sessionBatch is the largest number of session records that NoteSessions writes in one batch.
 const sessionBatch = 1000
 
 func (d *Database) sessionKey(id string) []byte {
@@ -42,7 +42,7 @@ func (d *Database) AddSessions(list []Session) error {
 	if err := b.Commit(); err != nil {
 		return fmt.Errorf("store sessions: %w", err)
 	}
-	if d.Dropped() { // the drop may have deleted the sessions before this commit
+	if d.Dropped() { // the drop may have come before this commit, and then it has not deleted these sessions
 		return d.forgetSessions()
 	}
 	return nil
@@ -85,8 +85,8 @@ func (d *Database) NoteSessions(used []Session, expired []string) error {
 	return nil
 }
 
-// noteSessions writes one batch for NoteSessions. It takes used and expired as one list and handles the elements with
-// index from up to, not including, to. Only the last batch is synced, which makes the earlier ones durable, too.
+// noteSessions writes one batch for NoteSessions: for the elements [from:to] of the list that has first all used
+// sessions and then all expired ones. Only the last batch is synced, which makes the earlier ones durable, too.
 func (d *Database) noteSessions(used []Session, expired []string, from, to int) error {
 	b := meta.NewBatch(d.registry.store)
 	defer b.Close()

@@ -29,7 +29,7 @@ type past struct {
 
 // TestStaleReads runs the scripts in testdata/stale. The scripts use the commands of TestRowDeletion and these:
 //
-//	create                     makes the database, from statements, one a line
+//	create                     drops the database and makes it again, from statements, one a line
 //	ddl [mark=NAME,...]        runs statements, one a line, as one batch; marks name the times at which they took effect
 //	hold                       begins a schema change that works on existing rows, and leaves it unfinished after its
 //	                           first catalog is published
@@ -38,7 +38,8 @@ type past struct {
 //	                           to the clock
 //	earliest                   prints the earliest version time, relative to the clock
 //	query at=NAME|DURATION     prints rows, or the error
-//	read at=... table=T columns=(C, ...) [index=I]
+//	read at=NAME|DURATION table=T columns=(C, ...) [index=I]
+//	                           prints all rows that a read of the table or index returns, or the error
 //	versions                   prints the number of schema versions that are kept
 func TestStaleReads(t *testing.T) {
 	datadriven.Walk(t, "testdata/stale", func(t *testing.T, path string) {

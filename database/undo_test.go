@@ -18,7 +18,7 @@ func TestUndoRefused(t *testing.T) {
 	const create = "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"
 	for name, c := range map[string]struct {
 		statement string
-		from      int // number of schema versions from which on the store refuses writes
+		from      int // the store refuses writes once the database has this number of schema versions
 	}{
 		"row":     {"CREATE UNIQUE INDEX ByV ON T(V)", 2},
 		"fill":    {"CREATE INDEX ByV ON T(V)", 2},

@@ -20,7 +20,8 @@ import (
 
 // Verification holds the functions to which Verify reports.
 type Verification struct {
-	// Begin is called before Verify reads the next object: a table or an index of a database.
+	// Begin is called before Verify reads the next object of a database: a table, an index, a columnar copy, or
+	// "versions", which stands for the stored versions of all rows.
 	Begin func(database, object string)
 	// Found is called for each error in the data.
 	Found func(database string, f table.Finding)
@@ -28,8 +29,7 @@ type Verification struct {
 
 // Verify reads everything in a store to which nobody writes. It checks the rows of each database against its indexes,
 // its constraints and the schema of the last complete schema change. It writes nothing. It calls to.Begin before it
-// reads each table and index, and to.Found for each error in the data. It returns an error only if it cannot continue
-// to read.
+// reads each object, and to.Found for each error in the data. It returns an error only if it cannot continue to read.
 func Verify(ctx context.Context, store kv.Store, cfg Config, to Verification) error {
 	r := &Registry{store: store, versions: mvcc.New(store), cfg: cfg, account: cpu.NoAccount(), instances: map[string]*Instance{}}
 	return meta.Each(store, meta.Database, func(_ string, data []byte) error {
@@ -56,7 +56,7 @@ func (d *Database) verify(ctx context.Context, to Verification) error {
 		found(table.Finding{Kind: table.Unreadable, Object: "versions", Detail: err.Error()})
 	}
 	version := d.schema.Settled()
-	if version == nil { // the first schema change was interrupted, and lasted longer than versions are kept
+	if version == nil { // an unfinished schema change took so long that the version before it is no longer kept
 		version = d.schema.Newest()
 	}
 	if err := d.verifyCopies(ctx, version.Catalog, to); err != nil {

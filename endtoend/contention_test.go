@@ -11,15 +11,16 @@ import (
 	"google.golang.org/api/iterator"
 )
 
-// crowd is the number of workers that compete for one row. Each worker must succeed share times, and goes on until all
-// workers have done so. If one worker always loses, the test does not end.
+// crowd is the number of workers that compete for one row. The constant share is the number of times that each worker
+// must succeed. A worker goes on until all workers have succeeded share times. If one worker always loses, the test
+// does not end.
 const (
 	crowd = 32
 	share = 3
 )
 
-// contend runs a crowd of workers, each of which repeats work until all workers have succeeded share times. It returns
-// how often work succeeded.
+// contend runs as many workers as the constant crowd says. Each worker calls the function work again and again, until
+// all workers have succeeded at least share times. contend returns how many calls of work succeeded in total.
 func contend(t *testing.T, work func(ctx context.Context, worker int) error) int64 {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

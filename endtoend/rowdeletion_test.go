@@ -71,7 +71,8 @@ func TestRowDeletionPolicy(t *testing.T) {
 	}
 }
 
-// copyDDL creates another database from the statements that GetDatabaseDdl returns for the first.
+// copyDDL creates another database from the statements that GetDatabaseDdl returns for the first database. It checks
+// that GetDatabaseDdl returns the same statements for both.
 func copyDDL(t *testing.T, admin *adminapi.DatabaseAdminClient) {
 	t.Helper()
 	ctx := context.Background()

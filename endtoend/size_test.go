@@ -86,7 +86,7 @@ func TestTooMuchToWrite(t *testing.T) {
 	c := cells(t)
 	ctx := context.Background()
 	b := make([]byte, maxCell)
-	for _, n := range []int{10, 12} { // 10 have too much data, 12 make too long a message
+	for _, n := range []int{10, 12} { // 10 cells have too many bytes for a commit; the message with 12 is too long
 		var rows []*spanner.Mutation
 		for k := range n {
 			rows = append(rows, cell(k, b))

@@ -5,14 +5,15 @@ import (
 	"fmt"
 )
 
-// ErrRefused is in the error chain of a Commit that the store refuses for the time being, for example because the disk is full. Nothing of
-// the batch was written. The store may accept later batches.
+// ErrRefused is wrapped by the error of a commit that the store refuses for the time being, for example because the
+// disk is full. Nothing of the batch was written. The store may accept later batches.
 var ErrRefused = errors.New("the store takes no batch")
 
 // The errors below say what happened to the store. Package usererror turns them into texts for users.
 
-// DiskFullError says that the file system of the store's directory has too little space for a batch: Free bytes are
-// left, and Need bytes are needed for the batch and for the batches that are being written.
+// DiskFullError says that the file system of the store's directory has too little space for a batch. Free is the number
+// of free bytes. Need is the number of bytes that would have to be free: for the batch, for the batches that are being
+// written, and for the space that the store keeps free.
 type DiskFullError struct {
 	Dir        string
 	Free, Need int64

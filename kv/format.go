@@ -6,7 +6,7 @@ package kv
 //
 //	1  the first
 //	2  adds records of sessions, of the outcomes of commits and of running operations. A schema version is stored as
-//	   its changes, where format 1 stores a whole catalog. A file of its own records how much of the log was synced
+//	   its changes, where format 1 stores a whole catalog. A separate file records how much of the log was synced
 //	   (see kv/pebble)
 //	3  adds change streams to schema versions. Their records are stored together with the commits that they describe
 //	4  adds views, sequences, roles and other objects to schema versions. It also adds two properties of columns:

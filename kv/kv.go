@@ -21,8 +21,9 @@ type Reader interface {
 // the next move.
 type Iterator interface {
 	SeekGE(key []byte) bool
-	// SeekPrefixGE moves like SeekGE, for a reader that only wants keys whose logical key, without the version suffix,
-	// is that of the parameter key. It may use bloom filters, so it may miss keys with other logical keys.
+	// SeekPrefixGE moves like SeekGE, for a reader that only wants the versions of one logical key. The logical key is
+	// the parameter key without its version suffix. SeekPrefixGE may use bloom filters, so it may miss keys with other
+	// logical keys.
 	SeekPrefixGE(key []byte) bool
 	SeekLT(key []byte) bool
 	First() bool
@@ -46,12 +47,12 @@ type Store interface {
 	// has returned. An engine may hand out a closed iterator again to a later caller.
 	PointIter() (Iterator, error)
 	// RecentIter returns an iterator as PointIter does, for a reader that seeks many keys which were written lately.
-	// The iterator may leave out versions below oldest, a timestamp as package mvcc encodes it in keys. It shows all
-	// other versions.
+	// The parameter oldest is a timestamp of package mvcc. The iterator may leave out versions with lower timestamps.
+	// It shows all other versions.
 	RecentIter(oldest uint64) (Iterator, error)
-	// ChangedIter returns an iterator as NewIter does, for a reader that only wants versions at or above since, a
-	// timestamp as package mvcc encodes it in keys. The iterator may leave out older versions. It shows all other
-	// versions. The cost is proportional to the amount of data newer than since, as far as the engine can tell.
+	// ChangedIter returns an iterator as NewIter does, for a reader that only wants new versions. The parameter since
+	// is a timestamp of package mvcc. The iterator may leave out versions with lower timestamps. It shows all other
+	// versions. An engine skips old data where it can, so the cost is roughly proportional to the amount of new data.
 	ChangedIter(lower, upper []byte, since uint64) (Iterator, error)
 	// Snapshot returns a view of the store as it is at this moment.
 	Snapshot() Snapshot
@@ -69,10 +70,10 @@ type Store interface {
 	FreeSpace(lower, upper []byte)
 	// Format returns the format of the stored data. The format of a new store is LastFormat.
 	Format() Format
-	// Upgrade converts the store to the next format: it calls run, which rewrites the records, and then stores the
-	// format durably. If the process ends in between, the store keeps its old format, and the caller must call Upgrade
-	// again after the next Open. So run must accept records that were already rewritten. From the moment when run
-	// begins, a release that does not know the next format refuses the store.
+	// Upgrade converts the store to the next format: it calls the function run, which rewrites the records, and then
+	// stores the format durably. If the process ends in between, the store keeps its old format, and the caller must
+	// call Upgrade again after the next Open. So the function must accept records that were already rewritten. From
+	// the moment when Upgrade calls it, a release that does not know the next format refuses the store.
 	Upgrade(next Format, run func() error) error
 	// Writable returns nil if the store accepts writes. Otherwise it returns an error that says why the store refuses
 	// writes for the time being, for example because the disk is full. Reads still work then.
@@ -91,7 +92,7 @@ type Batch interface {
 	Put(key, value []byte) error
 	Delete(key []byte) error
 	DeleteRange(lower, upper []byte) error
-	// Len is the number of bytes collected.
+	// Len returns the size of the batch in bytes.
 	Len() int
 	// UseReserve marks a small batch that the store must accept even while the disk is nearly full. It is for batches
 	// that reads need, that free disk space, or that hold a record about a database.

@@ -8,8 +8,8 @@ const (
 	// FreeBytes is the number of bytes that every account has without a charge to the budget. Most requests need no
 	// more, so they do not touch the budget, which all requests share.
 	FreeBytes = 32 << 10
-	// stepBytes is the unit in which an account takes bytes from the budget. An account that has more than two steps to
-	// spare gives them back.
+	// stepBytes is the unit in which an account takes bytes from the budget. If an account has more than two steps that
+	// it no longer needs, it gives all of these back.
 	stepBytes = 128 << 10
 )
 
@@ -49,9 +49,10 @@ func (a *Account) Used() int64 {
 }
 
 // Grow charges n bytes. If the budget does not have them, Grow waits for them until MaxWait has passed or ctx ends. If
-// Grow fails, with ctx's error or with RESOURCE_EXHAUSTED, it has charged nothing. The parameter others holds further
-// accounts of the same request, which keep their memory during the wait. If the n bytes, the bytes of this account and
-// those of the further accounts together exceed what the budget can give to one request, Grow fails at once.
+// Grow fails, it has charged nothing. The error is then ctx's error, a *TooMuchError or an *ExhaustedError. The
+// parameter others holds further accounts of the same request, which keep their memory during the wait. If the n bytes,
+// the bytes of this account and those of the further accounts together exceed what the budget can give to one request,
+// Grow fails at once.
 func (a *Account) Grow(ctx context.Context, n int64, others ...*Account) error {
 	step, small := a.step(n)
 	if step == 0 {
@@ -90,8 +91,8 @@ func (a *Account) TryGrow(n int64) bool {
 	return true
 }
 
-// Refusal returns the error for a request for which TryGrow has refused n bytes, and which does not wait for them. It
-// also counts the refusal.
+// Refusal returns the error with which a request fails after TryGrow has refused it n bytes, if the request does not
+// wait for these bytes. Refusal also counts the refusal.
 func (a *Account) Refusal(n int64) error {
 	b := a.budget
 	b.refused[a.kind].Add(1)
@@ -119,8 +120,8 @@ func (a *Account) step(n int64) (step int64, small bool) {
 	return step, a.reserved+step <= smallBytes
 }
 
-// Add moves the charges of b to a; b is then as if it were closed. Both must belong to the same budget, and neither may
-// be of kind Statement.
+// Add moves the charges of b to a; b is then as if it were closed. Both accounts must belong to the same budget and be
+// of the same kind. This kind must not be Statement, because Add does not check Budget.StatementBytes.
 func (a *Account) Add(b *Account) {
 	a.used += b.used
 	a.reserved += b.reserved

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// MaxWait is how long a request waits for memory of the budget before it is refused. A limit is needed because a
-	// waiting request may have memory for which other requests wait, which is a deadlock. MaxWait is above the time
-	// that most requests take, and below the time after which people and load balancers give up.
+	// MaxWait is how long a request waits for memory of the budget before it is refused. Without this limit, requests
+	// that wait for each other's memory would wait forever. MaxWait is above the time that most requests take, and
+	// below the time after which people and load balancers give up.
 	MaxWait = 2 * time.Second
-	// 1/smallShare of the budget is reserved for accounts of at most smallBytes, such as the rows that a stream is
-	// sending. So small requests go on when large ones have taken all that they may take.
+	// 1/smallShare of the budget is reserved for accounts of at most smallBytes, such as an account for the rows that a
+	// stream is sending. So small requests go on when large ones have taken all that they may take.
 	smallShare = 16
 	smallBytes = 1 << 20
 	// One statement may take 1/statementShare of the budget. All statements together may take 1/statementsShare; only
@@ -36,7 +36,7 @@ type Kind int
 const (
 	Request     Kind = iota // a message while it is received and decoded, and the data made from it
 	Statement               // rows that a statement holds in memory; at most Budget.StatementBytes
-	Stream                  // a frame that has not yet been sent to the client
+	Stream                  // frames that are not yet sent to a client; large rows and columnar data being read
 	Transaction             // writes and locks of a read-write transaction
 	Spilling                // working memory of a statement that spills, beyond its Statement account
 	Cache                   // prepared statements, and other data that is computed from a schema version
@@ -152,8 +152,8 @@ func (b *Budget) release(n int64, kind Kind) {
 	b.waiting = still
 }
 
-// reserve takes n bytes for an account of a kind, and waits if the budget does not have them. held is the number of
-// bytes that the same request has already taken from the budget.
+// reserve takes n bytes for an account of the given kind, and waits if the budget does not have them. held is the number
+// of bytes that the same request has already taken from the budget.
 func (b *Budget) reserve(ctx context.Context, n, held int64, small bool, kind Kind) error {
 	b.mu.Lock()
 	if b.reserveLocked(n, small, kind) {

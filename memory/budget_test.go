@@ -29,8 +29,8 @@ func TestFreeBytes(t *testing.T) {
 	}
 }
 
-// TestSteps: an account gives back what it no longer needs, in whole steps, and when it is closed gives back
-// everything.
+// TestSteps: an account takes and gives back bytes in steps, so it has at most a few steps more than it needs. When it
+// is closed, it gives back everything.
 func TestSteps(t *testing.T) {
 	b := NewBudget(64 * mib)
 	a := b.Open(Request)
@@ -75,8 +75,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// TestRefused: an account that waits in vain gets RESOURCE_EXHAUSTED with a delay after which to retry. Two accounts
-// that wait for each other's memory do not wait forever.
+// TestRefused: an account that waits in vain gets an ExhaustedError after MaxWait. So two accounts that wait for each
+// other's memory do not wait forever.
 func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)
@@ -123,8 +123,7 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// TestNeverFits: a request for more bytes than an account can ever have is refused at once, without a delay after which
-// to retry.
+// TestNeverFits: a request for more bytes than an account can ever have does not wait. It gets a TooMuchError at once.
 func TestNeverFits(t *testing.T) {
 	b := NewBudget(64 * mib)
 	for kind, n := range map[Kind]int64{Request: 65 * mib, Statement: b.StatementBytes() + 1, Transaction: 64 * mib} {
@@ -224,8 +223,9 @@ func TestNilAccount(t *testing.T) {
 	a.Close()
 }
 
-// TestSpillingShare: the memory of all spilling statements together is limited. They get some memory even if large
-// accounts have taken all that they may take.
+// TestSpillingShare: all spilling statements together get at most 1/spillingShare of the budget, here 8 MiB. If large
+// accounts have taken all that they may take, spilling statements still get half of the part for small accounts, here
+// 2 MiB.
 func TestSpillingShare(t *testing.T) {
 	b := NewBudget(64 << 20)
 	large := b.Open(Request)

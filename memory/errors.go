@@ -16,7 +16,7 @@ func (e *TooMuchError) Error() string {
 }
 
 // ExhaustedError says that a request needed Need more bytes, but other requests had taken the budget of Limit bytes.
-// The request has waited for the time Waited. It may succeed when it is sent again.
+// Waited is how long the request waited for memory; 0 if it did not wait. The request may succeed when it is sent again.
 type ExhaustedError struct {
 	Need, Limit int64
 	Waited      time.Duration

@@ -6,7 +6,7 @@ import (
 )
 
 func TestLimitFiles(t *testing.T) {
-	const roots = 2 // that are read always
+	const roots = 2 // limitFiles always returns the two files of the root first
 	for membership, want := range map[string][]string{
 		"":                               {},
 		"0::/\n":                         {},

@@ -7,11 +7,11 @@ const (
 	// of Go's heap, as the engine's block cache is.
 	EngineBytes = 96 << 20
 
-	// The block cache gets 1/blockCacheShare of the memory, but at least minBlockCacheBytes. To read a block that is
-	// not in the cache costs ten times as much as to read one that is, mostly because of the system call that reads the
-	// block from the operating system's cache. As the operating system caches blocks too, the share is smaller than in
-	// other databases (PostgreSQL's manual suggests a quarter of the machine's memory). The cache takes memory only as
-	// blocks are read.
+	// The block cache gets 1/blockCacheShare of the memory, but at least minBlockCacheBytes. Reading a block that is
+	// not in the cache costs ten times as much as reading a cached block, mostly because of the system call that reads
+	// the block from the operating system's cache. As the operating system caches blocks too, the share is smaller than
+	// in other databases (PostgreSQL's manual suggests a quarter of the machine's memory). The cache takes memory only
+	// as blocks are read.
 	blockCacheShare    = 8
 	minBlockCacheBytes = 64 << 20
 
@@ -25,7 +25,7 @@ const (
 	analyzerBytes = 64 << 20
 
 	// Prepared statements and sessions, which outlive requests, get 1/keptShare of the rest: Go's heap minus
-	// analyzerBytes. That is enough for some thousand statements for each GiB of the process.
+	// analyzerBytes. That is enough for a few thousand statements for each GiB of the process's memory.
 	keptShare = 16
 
 	// Requests get 1/requestShare, that is half, of what remains of Go's heap after analyzerBytes and the share of

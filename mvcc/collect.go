@@ -26,10 +26,10 @@ func (v *Versions) Horizon() Timestamp { return Timestamp(v.horizon.Load()) }
 
 // Collect deletes the versions that no read at or above olderThan can see. These are of two kinds: versions for which
 // the same key has a newer version at or below olderThan, and tombstones at or below olderThan whose key has no older
-// version left. If dead is not nil, Collect also deletes all versions of the keys for which dead returns true. These
-// are keys of dropped tables that lie between keys of other tables, so that no call of Erase can delete them as one
-// range. Reads and commits can run at the same time. If ctx ends, the store is consistent, and the next call deletes
-// the remaining versions. Calls must not overlap.
+// version left. If the parameter dead is not nil, Collect also deletes all versions of the keys for which this function
+// returns true. These are keys of dropped tables that lie between keys of other tables, so that no call of Erase can
+// delete them as one range. Reads and commits can run at the same time. If ctx ends, the store is consistent, and the
+// next call deletes the remaining versions. Calls must not overlap.
 func (v *Versions) Collect(ctx context.Context, olderThan Timestamp, dead func(key []byte) bool) (Collected, error) {
 	var done Collected
 	if v.horizonErr != nil {
@@ -66,14 +66,17 @@ type collector struct {
 	b         kv.Batch
 	n         int // number of deletions in b
 
-	prefix    []byte // prefix of the key whose versions are being read
-	dead      bool   // whether to delete all versions of the key
-	covered   bool   // whether to delete the following versions of the key, because a newer one is at or below olderThan
-	tombstone []byte // the stored key of the tombstone that hides the following versions, to be deleted after them; else empty
+	prefix []byte // space and logical key of the key whose versions are being read
+	dead   bool   // whether to delete all versions of the key
+	// covered says whether to delete the following versions of the key, because a newer one is at or below olderThan.
+	covered bool
+	// tombstone is the stored key of the tombstone that hides the following versions, and is deleted after them. It is
+	// empty if there is no such tombstone.
+	tombstone []byte
 }
 
-// step examines collectSteps versions, beginning at the stored key from, and deletes those that no read needs. next is
-// the stored key at which the next step begins; nil if all versions were examined.
+// step examines collectSteps versions and deletes those that no read needs. It begins at the stored key in the
+// parameter from. next is the stored key at which the next step begins; nil if all versions were examined.
 func (c *collector) step(from []byte) (next []byte, err error) {
 	store := c.versions.store.kv
 	it, err := store.NewIter(from, c.versions.end(nil, nil))
@@ -107,8 +110,8 @@ func (c *collector) step(from []byte) (next []byte, err error) {
 	return next, c.flush(1)
 }
 
-// look decides whether to delete the version at which the iterator it stands. The versions of a key come newest first,
-// so look has already seen the key's newer versions.
+// look decides whether to delete the version at which the iterator stands. The versions of a key come newest first, so
+// look has already seen the key's newer versions.
 func (c *collector) look(it kv.Iterator) error {
 	key := it.Key()
 	prefix, ts, err := splitVersion(key)
@@ -212,8 +215,8 @@ func (v *Versions) FreeSpace(start, end []byte) {
 	v.store.kv.FreeSpace(v.bound(nil, start), v.end(nil, end))
 }
 
-// raiseHorizon stores and publishes a new horizon. It does not sync: the later deletions follow this record in the
-// log, so a crash cannot keep the deletions and lose the record.
+// raiseHorizon stores a record of the new horizon and publishes the horizon. It does not sync: the later deletions
+// follow the record in the log, so a crash cannot keep the deletions and lose the record.
 func (v *Versions) raiseHorizon(to Timestamp) error {
 	b := v.store.kv.NewBatch()
 	defer b.Close()

@@ -20,10 +20,12 @@ type Cursor struct {
 	versions *Versions
 	it       kv.Iterator
 	at       Timestamp
-	since    Timestamp // the cursor skips keys that have no version above since; the value everything skips none
-	reverse  bool
-	deleted  bool // ShowDeleted was called
-	state    cursorState
+	// since is a timestamp. The cursor skips keys that have no newer version. If since has the value of the constant
+	// everything, the cursor skips no key.
+	since   Timestamp
+	reverse bool
+	deleted bool // whether the cursor shows tombstones
+	state   cursorState
 
 	prefix  []byte // space and logical key of the row that the cursor shows
 	value   []byte
@@ -43,24 +45,23 @@ const (
 	cursorStart   cursorState = iota
 	cursorSkip                // SkipTo was called
 	cursorOn                  // forward: the iterator is on the version that the cursor shows
-	cursorWaiting             // reverse: the iterator is on an unread version, or before the first
+	cursorWaiting             // reverse: the iterator is on an unread version, or before the first version
 	cursorDone
 )
 
-// Scan returns a cursor over the keys in [start, end) as they were at a
-// timestamp. A nil end is the end of the space.
+// Scan returns a cursor over the keys in [start, end) as they were at a timestamp. A nil end is the end of the space.
 func (v *Versions) Scan(start, end []byte, at Timestamp, reverse bool) (*Cursor, error) {
 	return v.scan(start, end, Cursor{at: at, since: everything, reverse: reverse})
 }
 
-// everything is a value of Cursor.since that is below all timestamps.
+// everything is a special value of Cursor.since. It is below all timestamps, so that the cursor skips no key.
 const everything Timestamp = -1
 
-// Changes returns a cursor over those keys in [start, end) that have a version above the timestamp since and at or
-// below the timestamp at. For each of these keys the cursor shows the newest version at or below at, even if that is a
-// tombstone (see Deleted). A nil end is the end of the space. The cost is proportional to the number of changes. The
-// error is ErrCollected if some of the changes may have been collected, that is, if a read at since would fail with
-// ErrCollected.
+// Changes returns a cursor over those keys in [start, end) that have a version in an interval of time. The interval
+// begins after the timestamp since and includes the timestamp at. For each of these keys the cursor shows the newest
+// version in the interval, even if that is a tombstone (see Deleted). A nil end is the end of the space. The cost is
+// proportional to the number of changes. The error is ErrCollected if some of the changes may have been collected, that
+// is, if a read at the timestamp since would fail with ErrCollected.
 func (v *Versions) Changes(start, end []byte, since, at Timestamp) (*Cursor, error) {
 	return v.scan(start, end, Cursor{at: at, since: since, deleted: true})
 }
@@ -262,8 +263,8 @@ func (c *Cursor) stop(err error) bool {
 // tombstones. Call it before the first Next. It has no effect on reverse cursors.
 func (c *Cursor) ShowDeleted() { c.deleted = !c.reverse }
 
-// SkipTo makes the next call of Next move to the first key at or after key. The cursor never moves back. SkipTo has no
-// effect on reverse cursors.
+// SkipTo makes the next call of Next move to the given key, or to the first key after it if the cursor does not show
+// that key. The cursor never moves back. SkipTo has no effect on reverse cursors.
 func (c *Cursor) SkipTo(key []byte) {
 	if c.state == cursorDone || c.reverse {
 		return

@@ -33,8 +33,9 @@ func (v *Versions) Get(key []byte, at Timestamp, buf []byte) (val []byte, versio
 	return val, version, ok, v.readable(at)
 }
 
-// lookUp finds the newest version of a key that is at or below the timestamp of seek, which is the stored key of a
-// version. The iterator owns the bytes of the value. ok is false if there is no such version, or if it is a tombstone.
+// lookUp finds the newest version of a key at or below a timestamp. The parameter seek is the stored key of a version
+// with this key and this timestamp. The iterator owns the bytes of the value. ok is false if there is no such version,
+// or if it is a tombstone.
 func lookUp(it kv.Iterator, seek []byte) (val []byte, version Timestamp, ok bool, err error) {
 	if !it.SeekPrefixGE(seek) {
 		return nil, 0, false, it.Error()
@@ -70,9 +71,9 @@ func (v *Versions) Gone() error {
 	return nil
 }
 
-// ChangedSince reports whether any key in [start, end) has a version above since. The error is ErrCollected if some of
-// these versions may have been collected: Collect deletes a tombstone when the key has no older version left, so no
-// trace of the deletion remains.
+// ChangedSince reports whether any key in [start, end) has a version that is newer than the timestamp since. The error
+// is ErrCollected if some of these versions may have been collected: Collect deletes a tombstone when the key has no
+// older version left, so no trace of the deletion remains.
 func (v *Versions) ChangedSince(start, end []byte, since Timestamp) (bool, error) {
 	c, err := v.Changes(start, end, since, Latest)
 	if err != nil {
@@ -82,7 +83,8 @@ func (v *Versions) ChangedSince(start, end []byte, since Timestamp) (bool, error
 	return changed, errors.Join(c.Err(), c.Close())
 }
 
-// KeyChangedSince reports whether key has a version above since. Its errors are those of ChangedSince.
+// KeyChangedSince reports whether a key has a version that is newer than the timestamp since. Its errors are those of
+// ChangedSince.
 func (v *Versions) KeyChangedSince(key []byte, since Timestamp) (bool, error) {
 	_, version, _, err := v.Get(key, Latest, nil)
 	if err == nil {

@@ -8,9 +8,9 @@ import "github.com/crowfoot-db/crowfoot/kv"
 // seek it after all.
 //
 // The parameter since is a hint that most keys have a version at or above that timestamp; 0 means that the caller does
-// not know. GetEach first looks for a key among the versions at or above since. This is fast if they were written
-// lately, because then they are in few files. A version found there is the newest of its key, because the search leaves
-// out only older versions. If GetEach does not find the key there, it reads the key as Get does.
+// not know. GetEach first looks for a key among the versions at or above that timestamp. This is fast if these versions
+// were written lately, because then they are in few files. A version found there is the newest of its key, because the
+// search leaves out only older versions. If GetEach does not find the key there, it reads the key as Get does.
 func (v *Versions) GetEach(keys [][]byte, at, since Timestamp, found func(i int, val []byte, ok bool) bool) error {
 	e := each{versions: v, at: at, since: since}
 	defer e.close()
@@ -26,13 +26,15 @@ func (v *Versions) GetEach(keys [][]byte, at, since Timestamp, found func(i int,
 	return v.readable(at)
 }
 
-// each is the state of one GetEach.
+// each is the state of one call of GetEach.
 type each struct {
-	versions           *Versions
-	at, since          Timestamp
-	recent, whole      kv.Iterator // nil until they are needed
-	recentHits, misses int         // how many keys were found, and not found, with recent
-	seek               []byte
+	versions  *Versions
+	at, since Timestamp
+	// recent may leave out versions with timestamps below since, and whole shows all versions. Both are nil until they
+	// are needed.
+	recent, whole      kv.Iterator
+	recentHits, misses int    // how many keys were found, and not found, with the iterator recent
+	seek               []byte // the stored key that is sought
 }
 
 func (e *each) get(key []byte) (val []byte, ok bool, err error) {
@@ -62,12 +64,12 @@ func (e *each) get(key []byte) (val []byte, ok bool, err error) {
 	return val, ok, err
 }
 
-// minRecent is the number of keys for which GetEach always searches the recent versions first. After that it goes on
-// doing so only while this pays.
+// minRecent is the number of keys for which GetEach always searches the recent versions first. For later keys, it
+// searches them first only while this search finds most keys.
 const minRecent = 16
 
-// pays reports whether get should first search the recent versions. It should if since is known and if this search has
-// found most keys so far.
+// pays reports whether get should first search the recent versions. It should if GetEach was called with a hint: always
+// for the first minRecent keys, and then as long as this search has found most keys.
 func (e *each) pays() bool {
 	return e.since > 0 && (e.recentHits+e.misses < minRecent || e.recentHits > e.misses)
 }

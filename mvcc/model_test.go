@@ -41,7 +41,7 @@ type model struct {
 	v       *mvcc.Versions
 	now     mvcc.Timestamp
 	horizon mvcc.Timestamp
-	keys    map[string][]version // oldest first
+	keys    map[string][]version // the versions of each key, oldest first
 }
 
 func (m *model) open() {
@@ -143,8 +143,8 @@ func (m *model) get() {
 	}
 }
 
-// getEach reads keys with GetEach and compares the results with the model. It chooses the hint since at random, so the
-// hint is right for many of the keys or for none.
+// getEach reads keys with GetEach and compares the results with the model. It passes a random timestamp as the
+// hint, so the hint is right for many of the keys or for none.
 func (m *model) getEach() {
 	ts := m.timestamp()
 	since := mvcc.Timestamp(m.rng.Int64N(int64(min(ts, m.now)) + 2))
@@ -222,7 +222,8 @@ func (m *model) scan() {
 		if m.rng.IntN(4) == 0 {
 			c.Release()
 		}
-		if m.rng.IntN(20) == 0 { // a scan that was released may fail with ErrCollected at its next move, but must not show fewer rows
+		// A scan that was released may fail with ErrCollected at its next move, but must not show fewer rows.
+		if m.rng.IntN(20) == 0 {
 			m.collect()
 		}
 		if n == skipAt && !reverse {

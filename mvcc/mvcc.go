@@ -73,7 +73,7 @@ type Versions struct {
 	// horizon is the oldest timestamp at which the space may be read. Collect raises it before it deletes anything.
 	horizon    atomic.Int64
 	horizonErr error
-	gone       error // the error of all reads after the space was dropped; set before horizon
+	gone       error // the error of all reads after Drop; Drop sets it before it raises horizon
 }
 
 // In returns the Versions of a space. All calls for one space return the same Versions.

@@ -18,17 +18,18 @@ import (
 )
 
 // TestScripts runs the scripts in testdata and checks that each command prints what its script says. In scripts, keys
-// are written without their sentinel byte. A bound is a key, or bytes followed by % that are used unchanged, or a key
-// followed by > for the bound just after that key. Commands:
+// are written without their sentinel byte. A bound has one of three forms. KEY is the key itself. TEXT% is the text
+// without a sentinel byte. KEY> is the bound just after the key. Commands:
 //
-//	write ts=T           lines "KEY=VALUE" or "KEY" (a delete), in one batch
-//	get at=T KEY...      value and version of each
-//	scan at=T [start= end= reverse deleted skip=KEY]   deleted: ShowDeleted; skip: SkipTo KEY after the first row
-//	changed since=T [start= end=]
-//	collect ts=T [dead=TEXT]   deletes what no read at or above T sees, and keys that contain the text
-//	erase start= end=
+//	write ts=T           writes lines "KEY=VALUE" or "KEY" (a delete), in one batch
+//	get at=T KEY...      prints the value and version of each key
+//	scan at=T [start= end= reverse deleted skip=KEY]   prints rows; deleted calls ShowDeleted;
+//	                     skip calls SkipTo with KEY after the first row
+//	changed since=T [start= end=]   prints the result of ChangedSince
+//	collect ts=T [dead=TEXT]   deletes versions that no read at or above T sees, and keys that contain the text
+//	erase start= end=    calls Erase
 //	reopen               closes and opens the store, as a restart does
-//	dump                 every key of the store, decoded
+//	dump                 prints every key of the store, decoded
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{fs: vfs.NewMem()}
@@ -54,7 +55,7 @@ func (s *script) open(t *testing.T) {
 
 func key(name string) []byte { return append([]byte(name), 0) }
 
-// name returns the name by which scripts call a stored key: the key without its sentinel byte.
+// name returns a logical key as scripts write it: without its sentinel byte.
 func name(key []byte) string { return strings.TrimSuffix(string(key), "\x00") }
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Verify reads all versions of all keys. It calls report for each malformed version: its key has no timestamp, or its
-// value does not begin with liveMark. It returns the number of versions.
+// Verify reads all versions of all keys. It calls report for each malformed version: one whose key has no timestamp, or
+// whose value is not empty and does not begin with liveMark. It returns the number of versions.
 func (v *Versions) Verify(ctx context.Context, report func(error)) (versions int64, err error) {
 	it, err := v.store.kv.NewIter(v.bound(nil, nil), v.end(nil, nil))
 	if err != nil {

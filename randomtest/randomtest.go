@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Run runs a test with each seed below seeds or, with -short, below few. For each seed it calls begin, which makes a
-// model and returns two functions. Run calls step as many times as steps says, and then end once. When begin, step or
-// end fails the test, Run logs the seed and stops.
+// Run runs a test once for each seed from 0 to seeds-1 or, with -short, to few-1. For each seed, it calls begin(seed),
+// which makes a model and returns the functions step and end. Run makes as many calls of step() as the parameter steps
+// says, and then calls end() once. When one of the three functions fails the test, Run logs the seed and stops.
 func Run(t *testing.T, seeds, few uint64, steps int, begin func(seed uint64) (step, end func())) {
 	t.Helper()
 	if testing.Short() {
@@ -44,7 +44,7 @@ type Step struct {
 	do      func()
 }
 
-// Share returns a step that calls do. Take chooses the step with the given probability in percent.
+// Share returns a step that calls do(). Take chooses the step with the given probability in percent.
 func Share(percent int, do func()) Step { return Step{percent, do} }
 
 // Take chooses one of the steps at random and takes it. It panics unless the percentages add up to 100.

@@ -50,9 +50,9 @@ func SequenceNeed(s *Sequence, p Privilege) Need {
 	return Need{Kind: "sequence", Name: s.FullName(), Schema: s.Schema, On: s.ID, Privilege: p}
 }
 
-// DefaultNeeds returns the needs of a role that inserts rows with values only for the columns in given. If the
-// DEFAULT of another column takes values of a sequence, the role must have UPDATE on the sequence and INSERT on the
-// column. Source:
+// DefaultNeeds returns what a role needs, because of the table's DEFAULTs, to insert rows. The insert gives values for
+// the columns in the list given. All other columns get their DEFAULTs. If such a DEFAULT takes values of a sequence, the
+// role must have UPDATE on the sequence and INSERT on the column. Source:
 // https://cloud.google.com/spanner/docs/fgac-sequences.
 func (c *Catalog) DefaultNeeds(t *Table, given []*Column) (needs []Need) {
 	for _, col := range t.Columns {
@@ -75,7 +75,8 @@ func (c *Catalog) SequenceNeeds(col *Column) (needs []Need) {
 	return needs
 }
 
-// Access holds the privileges of a role in one catalog. A nil Access permits everything.
+// Access holds the privileges of a role in one catalog. A nil Access stands for a caller that may do everything. Only
+// IsEnabled and SeesAll may be called on a nil Access.
 type Access struct {
 	catalog *Catalog
 	role    string
@@ -167,7 +168,7 @@ func (a *Access) HasAnyOn(on TableID, column ColumnID) bool {
 }
 
 // hasUsage reports whether the role may use objects of a schema. The role public, of which every role is a member, has
-// USAGE of the default schema unless a statement has revoked it.
+// USAGE on the default schema unless a statement has revoked it.
 func (a *Access) hasUsage(schema string) bool {
 	if schema == "" && a.catalog.grantOf(PublicRole, 0, "") == nil {
 		return true

@@ -79,7 +79,8 @@ func (d *draft) validate(kind ValidationKind, t *Table, c, old *Column) {
 	d.change.Validations = append(d.change.Validations, Validation{Kind: kind, Table: t, Column: c, Old: old})
 }
 
-// redefineColumn runs ALTER COLUMN c type .... The column loses every attribute that the statement does not repeat.
+// redefineColumn runs an ALTER COLUMN statement that gives the column a type, such as ALTER COLUMN c STRING(10). If the
+// statement does not repeat NOT NULL or the DEFAULT of the column, the column loses them. It always loses ON UPDATE.
 func (d *draft) redefineColumn(t *Table, c *Column, s *ast.AlterColumnType) error {
 	if t.Parent != nil && c.KeyOrdinal >= 0 && c.KeyOrdinal < len(t.Parent.Key) {
 		return usererror.ChangeParentKeyColumn(t.FullName() + "." + c.Name)
@@ -117,8 +118,8 @@ func (d *draft) redefineColumn(t *Table, c *Column, s *ast.AlterColumnType) erro
 	return d.recompile(t)
 }
 
-// redefineGenerated checks the AS clause of ALTER COLUMN c type .... s is nil if the statement has no such clause;
-// redefineGenerated then returns an error if the column was a generated one before.
+// redefineGenerated checks the AS clause s of an ALTER COLUMN statement that gives the column a type. If the statement
+// has no AS clause, s is nil. It is then an error if the column was a generated one before.
 func (d *draft) redefineGenerated(t *Table, c, old *Column, s *ast.GeneratedColumnExpr) error {
 	where := t.FullName() + "." + c.Name
 	switch {
@@ -220,8 +221,8 @@ func (d *draft) checkNullability(t *Table, c *Column, where string) error {
 	return nil
 }
 
-// checkTypeReaders refuses a new type for a column that a foreign key, a stored generated column or a CHECK
-// constraint uses.
+// checkTypeReaders refuses a new type for a column that a foreign key, a CHECK constraint, or a generated column with
+// stored values uses.
 func (d *draft) checkTypeReaders(t *Table, c *Column) error {
 	if fks := d.foreignKeysWith(t, c); fks != "" {
 		return usererror.ChangeForeignKeyColumn("type", c.Name, t.FullName(), fks)

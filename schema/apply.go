@@ -82,7 +82,7 @@ func (d *draft) run(stmt ast.DDL) error {
 		return d.createIndex(s)
 	case *ast.AlterIndex:
 		return d.alterIndex(s)
-	case *ast.AlterVectorIndex: // an index that is no vector index: see adaptAlterIndex of package syntax
+	case *ast.AlterVectorIndex: // package syntax rewrites ALTER INDEX ... SET OPTIONS as ALTER VECTOR INDEX
 		return d.setIndexOptions(s)
 	case *ast.DropIndex:
 		return d.dropIndex(s)
@@ -138,8 +138,8 @@ func (d *draft) run(stmt ast.DDL) error {
 	return usererror.DDLUnimplemented("This DDL statement")
 }
 
-// checkSize returns an error if the DDL text of the whole schema is too long. To be fast, it prints only what the
-// statement has changed, and adds the stored lengths of everything else.
+// checkSize returns an error if the DDL text of the whole schema is too long. To be fast, it prints only those tables
+// and objects that the statement has changed. For the others it uses the lengths that the catalog stores.
 func (d *draft) checkSize() error {
 	d.measure()
 	size := d.size + len(d.optionsSQL())

@@ -7,10 +7,10 @@ import (
 )
 
 // Change says what a statement requires for existing data. The new catalog may serve requests only after Columns and
-// Indexes are filled and Validations have passed. After that, data of dropped objects is garbage. Before that, one of
-// three other catalogs serves requests, each returned by a method of Catalog: Filling while columns and indexes are
-// filled; ValidatingUnique while the entries of UNIQUE indexes are compared; Expecting while rows are checked against
-// redefined columns and constraints.
+// Indexes are filled and Validations have passed. From then on, data of dropped objects is garbage. Until then, another
+// catalog serves requests. A method of Catalog returns it: Filling returns the one for the time in which columns and
+// indexes are filled; ValidatingUnique, for the time in which the entries of UNIQUE indexes are compared; Expecting, for
+// the time in which rows are checked against redefined columns and constraints.
 //
 // The order of the work is: first Columns; then Indexes, because their entries may contain the new columns; then
 // Validations, because foreign keys are looked up in Indexes.
@@ -22,10 +22,11 @@ type Change struct {
 	Created *Table
 	// Columns lists new columns whose values must be computed and stored in every existing row.
 	Columns []ColumnBackfill
-	// Indexes lists indexes of the new catalog that must get an entry for every existing row. For a UNIQUE index this
-	// fails if two rows have the same key.
+	// Indexes lists indexes of the new catalog that must get an entry for every existing row. The statement fails if
+	// two rows have the same key in a UNIQUE index.
 	Indexes []*Index
-	// Replaced holds the earlier versions of indexes that the new versions in Indexes, with the same names, replace.
+	// Replaced lists the old versions of indexes that the statement rebuilds. Their new versions, with the same names,
+	// are in Indexes.
 	Replaced []*Index
 	// Validations lists conditions that every existing row must meet. If a row does not, the statement fails and the
 	// old catalog stays.
@@ -36,7 +37,7 @@ type Change struct {
 	DroppedIndexes []*Index
 }
 
-// OfRows reports whether existing rows must be filled or validated.
+// OfRows reports whether existing rows must be read, to fill columns or indexes or to validate the rows.
 func (ch *Change) OfRows() bool { return ch.Fills() || len(ch.Validations) > 0 }
 
 // Fills reports whether existing rows must get values of new columns or entries in new indexes.
@@ -158,8 +159,8 @@ func (c *Catalog) Expecting(ch *Change) *Catalog {
 // copyOf returns the draft's own copy of a table.
 func (d *draft) copyOf(t *Table) *Table { return d.own(d.TableByID(t.ID)) }
 
-// After returns the catalog that replaces newest after a schema change from c to newest has failed. It is a copy of c
-// that does not give out the IDs that newest has given out already.
+// After returns the catalog that serves requests after a schema change has failed. The change should have led from c to
+// the catalog newest. The result is a copy of c that does not give out the IDs that newest has given out already.
 func (c *Catalog) After(newest *Catalog) *Catalog {
 	d := c.draft(nil, nil)
 	d.NextID = max(d.NextID, newest.NextID)
@@ -223,9 +224,9 @@ type ValidationKind uint8
 
 const (
 	ValidateNotNull         ValidationKind = iota // Column is never NULL
-	ValidateLength                                // Column is no longer than its MaxLength
+	ValidateLength                                // no value of Column is longer than its MaxLength
 	ValidateVectorLength                          // Column has VectorLength elements, none of them NULL
-	ValidateUTF8                                  // Column, so far BYTES, is valid UTF-8 no longer than MaxLength
+	ValidateUTF8                                  // Column, which was BYTES, holds valid UTF-8 of at most MaxLength characters
 	ValidateCommitTimestamp                       // Column is never in the future
 	ValidateCheck                                 // Check is TRUE or NULL
 	ValidateParents                               // every row has its parent row

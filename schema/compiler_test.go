@@ -129,7 +129,8 @@ func (w *viewWords) item(item ast.SelectItem) (c ViewColumn, err error) {
 	return c, err
 }
 
-// column notes that a column of a table or view is used, and returns the column's type.
+// column returns the type of a column of a table or view. If it is a column of a table, column also adds it to the Use of
+// that table.
 func (w *viewWords) column(of, name string) (*value.Type, error) {
 	if v := w.catalog.View(of); v != nil {
 		for _, c := range v.Columns {

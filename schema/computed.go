@@ -73,8 +73,8 @@ func (c *Column) computedFrom() origin {
 	return o
 }
 
-// ComputedFrom returns the type of a column's values and, for a column whose values are not stored, a hash of what
-// the values are computed from. If the result is the same for two versions of a column, both have the same value in
+// ComputedFrom returns the type of a column's values and, for a column whose values are not stored, a hash of the
+// sources from which they are computed. If the result is the same for two versions of a column, both have the same value in
 // the same row.
 func (c *Column) ComputedFrom() string {
 	o := c.computedFrom()
@@ -96,7 +96,7 @@ func (d *draft) compareComputed(t *Table) error {
 		case was == is:
 		case was.text != is.text || descriptor.Redefined(old.Generated.roots(), c.Generated.bundle.Type):
 			return usererror.ChangeGeneratedExpression(t.FullName() + "." + c.Name)
-		default: // types have got new fields or numbers, or lost some
+		default: // a type that the expression reads has gained or lost fields or numbers
 			d.validate(ValidateComputed, t, c, old)
 		}
 	}

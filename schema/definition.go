@@ -21,8 +21,8 @@ func (f *Definition) definition() *Definition { return f }
 // tables that the view reads are not. A Use can also be the proto bundle, if the Definition names one of its types.
 type Use struct {
 	ID      TableID    `json:"id"`
-	Columns []ColumnID `json:"columns,omitempty"` // the columns of a table
-	Indexes []string   `json:"indexes,omitempty"` // the full names of a table's indexes in FORCE_INDEX
+	Columns []ColumnID `json:"columns,omitempty"` // the columns that the Definition names, if the Use is a table
+	Indexes []string   `json:"indexes,omitempty"` // the full names of the indexes that the Definition names in FORCE_INDEX
 }
 
 // defined is an object that has a Definition.
@@ -31,15 +31,15 @@ type defined interface {
 	definition() *Definition
 	// compiled returns a new version of the object, which is compiled with the catalog of the draft.
 	compiled(d *draft) (defined, error)
-	// changed compares the object with its new version, now. It returns an error if now would break the users of the
-	// object, else nil. The error names action, what the statement does, such as "alter VIEW", and cause, the object
-	// that the statement names.
+	// changed compares the object with its new version, which is the parameter now. It returns an error if the new
+	// version would break a user of the object, else nil. Two parameters are for the text of the error: action says
+	// what the statement does, such as "alter VIEW", and cause is the name of the object that the statement changes.
 	changed(action, cause string, now defined) *usererror.Error
 }
 
 // dependentsOf lists the views and functions that name the table or object with the given ID. Each of them has a Use of
-// that table or object. If uses is not nil, dependentsOf lists only the views and functions for whose Use the function
-// uses returns true.
+// that table or object. The parameter uses may be a filter: dependentsOf then leaves out the views and functions for
+// whose Use the filter returns false. If uses is nil, dependentsOf lists all.
 func (c *Catalog) dependentsOf(id TableID, uses func(*Use) bool) (list []defined) {
 	for o := range objectsOf[defined](c) {
 		if slices.ContainsFunc(o.definition().Uses, func(u Use) bool { return u.ID == id && (uses == nil || uses(&u)) }) {
@@ -60,7 +60,8 @@ func usesIndex(name string) func(*Use) bool {
 }
 
 // checkUnnamed returns an error if list is not empty. list has the views and functions that name an object; while there
-// are any, the object cannot be dropped. what describes the object in the error: TABLE `t`, column `c`.
+// are any, the object cannot be dropped. The parameter what holds the description of the object in the error, such as
+// TABLE `t` or column `c`.
 func checkUnnamed(what string, list []defined) error {
 	views, functions := list, []defined(nil)
 	if at := slices.IndexFunc(list, func(o defined) bool { return o.kind() != viewKind }); at >= 0 {
@@ -86,7 +87,7 @@ func definedNames(list []defined) string {
 	return strings.Join(names, ", ")
 }
 
-// reaches reports whether o names the object id, directly or through other views and functions.
+// reaches reports whether o names the object with the given ID, directly or through other views and functions.
 func (c *Catalog) reaches(o defined, id TableID) bool {
 	visited := map[TableID]bool{}
 	var visit func(o defined) bool
@@ -107,7 +108,7 @@ func (c *Catalog) reaches(o defined, id TableID) bool {
 	return visit(o)
 }
 
-// definedBy returns the view or function with an ID, or nil.
+// definedBy returns the view or function with the given ID, or nil.
 func (c *Catalog) definedBy(id TableID) defined {
 	o, _ := c.objects.Get(id)
 	found, _ := o.(defined)

@@ -32,10 +32,10 @@ type readDependency struct {
 }
 
 type writeDependency struct {
-	catalog   *Catalog // the catalog of table
+	catalog   *Catalog // the catalog that contains the table
 	table     *Table
-	removes   bool
-	referrers []referrer // the tables that refer to table; only set if removes is true
+	removes   bool       // the write deletes rows or replaces values in them
+	referrers []referrer // the tables that refer to this table; only set if removes is true
 	sequences []Object   // the sequences from which defaults of the table take values
 }
 
@@ -188,10 +188,10 @@ func (w *writeDependency) holdsIn(c *Catalog) bool {
 	return !w.removes || reflect.DeepEqual(w.referrers, c.rulesOfReferrers(now))
 }
 
-// rules holds everything that a row of a table must obey and that must be written with the row.
+// rules holds all rules for a valid row of a table, and says what must be written with a row, such as index entries.
 type rules struct {
 	stored   storedTable
-	computed []origin // of the expressions of columns and constraints
+	computed []origin // the origins of the expressions of columns and constraints
 }
 
 func rulesOf(t *Table) rules {

@@ -14,7 +14,7 @@ import (
 )
 
 // draft is the catalog that a statement is building. It shares with the old catalog everything that the statement
-// does not change. To change a table, the statement calls own, which makes a copy of the table.
+// does not change. Code that changes a table first calls the method own, which makes a copy of the table.
 //
 // If the draft replaces a table, other tables that point at it must point at the new version. So the draft also copies
 // the tables that refer to the replaced table, as children or by foreign keys. It does not copy the columns of such a
@@ -25,11 +25,11 @@ type draft struct {
 	src      *syntax.Statement
 	compiler Compiler
 	change   *Change
-	copies   map[*Table]bool // tables of the draft that it has made or copied
-	mine     map[*Table]bool // the tables in copies whose columns and expressions are copies, too
+	copies   map[*Table]bool // the tables that the draft has made or copied
+	mine     map[*Table]bool // those tables of the map copies that share no columns or expressions with the old catalog
 	renamed  bool            // a table was renamed
 
-	protoDescriptors []byte // the descriptors in the request, or nil
+	protoDescriptors []byte // the serialized FileDescriptorSet in the request, or nil
 
 	at token.Pos // the position of the clause that is being read; invalid before the first clause
 }
@@ -42,8 +42,8 @@ func (c *Catalog) draft(src *syntax.Statement, compiler Compiler) *draft {
 	}
 }
 
-// reading notes that the statement's clause n is being read. An error without a position of its own gets the position
-// of n.
+// reading stores the position of n, the clause of the statement that is read next. If an error then has no position of
+// its own, it gets this position.
 func (d *draft) reading(n ast.Node) { d.at = n.Pos() }
 
 // placed adds to a user error the position of the clause that was read last.
@@ -265,7 +265,7 @@ func (t *Table) column(name *ast.Ident) (*Column, error) {
 	return nil, usererror.DDLColumnNotFound(t.FullName(), name.Name)
 }
 
-// nothing notes that the statement has no effect.
+// nothing sets the field Nothing of the draft's Change, because the statement has no effect. It returns nil.
 func (d *draft) nothing() error {
 	d.change.Nothing = true
 	return nil
@@ -359,8 +359,8 @@ func (t *Table) copyColumns() {
 	}
 }
 
-// each returns, for each element of the list from, the value that the map to has for it; nil if from is nil. The order
-// is that of from.
+// each returns a new list, in which the value that the map has for an element takes the place of this element. It
+// returns nil for a nil list.
 func each[T any](from []*T, to map[*T]*T) []*T {
 	if from == nil {
 		return nil

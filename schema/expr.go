@@ -19,8 +19,9 @@ var nonDeterministic = map[string]bool{
 }
 
 // survey reads the tokens of an expression. It returns the first non-deterministic function that the expression calls,
-// or "". It returns an error if the expression contains a subquery; where is the kind of expression in this error, such
-// as "check constraints". A function that is called without parentheses is not found if t has a column of that name.
+// or "". It returns an error if the expression contains a subquery. The parameter where holds the kind of expression in
+// this error, such as "check constraints". A function that is called without parentheses is not found if t has a column
+// of that name.
 func survey(t *Table, sql, where string) (function string, err error) {
 	lexer := syntax.NewLexer(sql)
 	last := ""
@@ -30,7 +31,7 @@ func survey(t *Table, sql, where string) (function string, err error) {
 		}
 		kind := lexer.Token.Kind
 		if kind == "SELECT" || kind == "GRAPH_TABLE" {
-			return "", errors.New("Cannot use non-scalar expressions inside " + where + ".") // part of the user's error
+			return "", errors.New("Cannot use non-scalar expressions inside " + where + ".") // becomes part of a longer message
 		}
 		called := kind == "(" || strings.HasPrefix(last, "CURRENT_") && t.Column(last) == nil
 		if called && nonDeterministic[last] && function == "" {
@@ -179,7 +180,7 @@ func checkGeneratedKey(t *Table, c *Column) error {
 	return nil
 }
 
-// checkCycle returns an error if the expression of the column start reads that column, directly or through other
+// checkCycle returns an error if the values of a generated column depend on the column itself, directly or through other
 // generated columns.
 func checkCycle(start *Column) error {
 	visited := map[*Column]bool{}
@@ -263,8 +264,8 @@ func (d *draft) compileCheck(t *Table, c *Check) error {
 	return nil
 }
 
-// recompile compiles every expression of the table again, because the table's name or the type of a column has
-// changed.
+// recompile compiles every expression of the table again. The caller has changed something that the expressions use,
+// such as the type of a column, the table's name, or a function.
 func (d *draft) recompile(t *Table) error {
 	for _, c := range t.Columns {
 		if err := d.compileColumn(t, c); err != nil {

@@ -116,8 +116,8 @@ func sameColumns(key []KeyPart, columns []*Column) bool {
 	return true
 }
 
-// managedIndex returns the null-filtered index of t on columns that was made for foreign keys, or nil. Several
-// foreign keys can share such an index.
+// managedIndex returns an index of t that was made for a foreign key and has the given columns as its key, or nil.
+// Several foreign keys can share such an index.
 func (t *Table) managedIndex(columns []*Column, unique bool) *Index {
 	for _, i := range t.Indexes {
 		if i.Managed && i.Unique == unique && slices.EqualFunc(i.Key, columns, func(p KeyPart, c *Column) bool { return p.Column == c }) {
@@ -127,15 +127,15 @@ func (t *Table) managedIndex(columns []*Column, unique bool) *Index {
 	return nil
 }
 
-// makeManagedIndex makes an index on columns that managedIndex will find. t is the draft's own table. code is a part of
-// the index's name: "_U" for a unique index, "_N" for any other.
+// makeManagedIndex makes an index of table t for a foreign key; managedIndex can find it later. The caller may change t,
+// because it is the draft's own copy. code is a part of the index's name: "_U" for a unique index, "_N" for any other.
 func (d *draft) makeManagedIndex(t *Table, columns []*Column, code string) (*Index, error) {
 	base := "IDX_" + t.Name
 	for _, c := range columns {
 		base += "_" + c.Name
 	}
 	name := cut(base, code+"_"+fingerprint(base+code))
-	if d.checkFree(t.Schema, name) != nil { // another table had this name once, and made an index of the same name
+	if d.checkFree(t.Schema, name) != nil { // an index of a table that was once called like t has this name
 		name = d.generateName(t.Schema, base+code, base+code)
 	}
 	i := &Index{Schema: t.Schema, Name: name, Table: t, Unique: code == "_U", NullFiltered: true, Managed: true}

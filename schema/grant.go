@@ -32,16 +32,19 @@ var privileges = []Privilege{PrivilegeSelect, PrivilegeInsert, PrivilegeUpdate, 
 
 // Grant holds the privileges that one role has on one object or schema. Several statements may have granted them.
 type Grant struct {
-	Entity        // Name is the result of grantTarget, then the role, so that all grants on an object are adjacent
-	Role   string `json:"role"`
-	// On is the ID of a table, an object or a change stream. If On is 0, the grant is on the schema Of. EXECUTE on a
-	// change stream means EXECUTE on the function that reads it.
+	// The Entity's Name is the result of grantTarget, a space and the role. So all grants on one object are adjacent in
+	// the catalog's sorted map of names.
+	Entity
+	Role string `json:"role"`
+	// On is the ID of the table, the object or the change stream that the grant is about. It is 0 if the grant is about
+	// a schema. EXECUTE on a change stream means EXECUTE on the function that reads the change stream.
 	On TableID `json:"on,omitempty"`
-	Of string  `json:"of,omitempty"`
+	// Of is the name of the schema that the grant is about, if On is 0. The name of the default schema is "".
+	Of string `json:"of,omitempty"`
 	// Privileges maps each privilege to the columns for which it was granted. No columns means the whole object.
 	Privileges map[Privilege][]ColumnID `json:"privileges,omitempty"`
-	// Revoked says that a statement has revoked USAGE of the default schema from the role public. Without such a
-	// statement public has it.
+	// Revoked says that a statement has revoked USAGE of the default schema from the role public. At first, public has
+	// this privilege.
 	Revoked bool `json:"revoked,omitempty"`
 }
 
@@ -55,8 +58,8 @@ func (*Grant) kind() *objectKind { return grants }
 // Grants yields the grants that statements have made, in order of creation.
 func (c *Catalog) Grants() iter.Seq[*Grant] { return objectsOf[*Grant](c) }
 
-// grantTarget returns the first word of Grant.Name for a grant on the object with the ID on. If on is 0, it returns
-// that word for a grant on the schema called schema.
+// grantTarget returns the first word of the Name of a Grant. The parameter on is the ID of the object that the grant is
+// about. If this ID is 0, the grant is about a schema, and the parameter schema is the name of the schema.
 func grantTarget(on TableID, schema string) string {
 	if on == 0 {
 		return strconv.Quote(schema)
@@ -64,8 +67,8 @@ func grantTarget(on TableID, schema string) string {
 	return strconv.FormatUint(uint64(on), 10)
 }
 
-// grantOf returns the grant of a role on the object with the ID on, or nil. If on is 0, it returns the grant on the
-// schema called schema.
+// grantOf returns the grant of a role on one object or schema, or nil. The parameter on is the ID of the object. If
+// this ID is 0, the grant is about a schema, and the parameter schema is the name of the schema.
 func (c *Catalog) grantOf(role string, on TableID, schema string) *Grant {
 	return objectByName[*Grant](c, grants, "", grantTarget(on, schema)+" "+role)
 }
@@ -78,8 +81,8 @@ func (g *Grant) Holds(p Privilege, column ColumnID) bool {
 
 // A granting is the part of a GRANT or REVOKE statement about one object or schema.
 type granting struct {
-	on     TableID
-	schema string // the schema, if on is 0
+	on     TableID // the ID of the object; 0 if the granting is about a schema
+	schema string  // the name of the schema, if the granting is about a schema
 	list   []grantedPrivilege
 }
 
@@ -242,7 +245,7 @@ func (d *draft) replaceGrant(old, next *Grant) {
 	d.put(next)
 }
 
-// setDefaultUsage sets whether public has USAGE of the default schema.
+// setDefaultUsage sets whether the role public has the privilege USAGE on the default schema.
 func (d *draft) setDefaultUsage(has bool) {
 	revoked := d.grantOf(PublicRole, 0, "")
 	switch {
@@ -391,7 +394,7 @@ func (d *draft) grantings(p ast.Privilege) ([]granting, error) {
 	case *ast.SelectPrivilegeOnAllChangeStreamsInSchema:
 		return d.allIn(p.Schemas, func(schema string) (list []granting, err error) {
 			for _, s := range d.Streams {
-				if schema == "" { // other schemas have no change streams
+				if schema == "" { // all change streams are in the default schema
 					list = append(list, granting{on: TableID(s.ID), list: whole(PrivilegeSelect)})
 				}
 			}

@@ -263,7 +263,8 @@ func (d *draft) alterIndex(s *ast.AlterIndex) error {
 	return usererror.DDLUnimplemented("This form of ALTER INDEX")
 }
 
-// setIndexOptions runs ALTER INDEX i SET OPTIONS (...), which adaptAlterIndex has turned into ALTER VECTOR INDEX.
+// setIndexOptions runs ALTER INDEX i SET OPTIONS (...). Package syntax has rewritten the statement as ALTER VECTOR
+// INDEX, because the parser accepts SET OPTIONS only there.
 func (d *draft) setIndexOptions(s *ast.AlterVectorIndex) error {
 	options, ok := s.Alteration.(*ast.VectorIndexSetOptions)
 	if !ok {

@@ -31,7 +31,8 @@ func (d *draft) interleave(t *Table, s *ast.Cluster) error {
 	return nil
 }
 
-// interleaveOf returns the kind of interleaving that INTERLEAVE IN [PARENT] ... [ON DELETE ...] says.
+// interleaveOf returns the kind of interleaving that a clause INTERLEAVE IN [PARENT] ... [ON DELETE ...] asks for.
+// enforced is true if the clause contains PARENT.
 func interleaveOf(t *Table, enforced bool, onDelete ast.OnDeleteAction) (Interleave, error) {
 	switch {
 	case !enforced && onDelete != "":
@@ -45,8 +46,8 @@ func interleaveOf(t *Table, enforced bool, onDelete ast.OnDeleteAction) (Interle
 }
 
 // checkParentKey returns an error unless key begins with the primary key of parent. The columns must have the same
-// names, directions, types and lengths. If nullFiltered is false, the columns must also agree in NOT NULL; an index
-// that is null-filtered has no entries with NULL. child is "Table t" or "Index i".
+// names, directions, types and lengths. They must also agree in NOT NULL, unless nullFiltered is true: key is then that
+// of a NULL_FILTERED index, whose entries never have NULL in the key. child is "Table t" or "Index i", for errors.
 func checkParentKey(child string, key []KeyPart, parent *Table, nullFiltered bool) error {
 	for i, p := range parent.Key {
 		at := findPart(key, p.Column.Name)

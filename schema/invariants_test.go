@@ -199,8 +199,8 @@ func takesPlace(table *Table, i *Index) bool {
 	return i.State == IndexWriteOnly && slices.ContainsFunc(table.Indexes, func(o *Index) bool { return o != i && o.FullName() == i.FullName() })
 }
 
-// checkUnderWay checks the catalog that serves requests while the statement's rows are filled or checked. It also
-// checks that making that catalog changes neither the old nor the new one.
+// checkUnderWay checks the catalog that serves requests while stmt fills new columns or indexes, or checks existing
+// rows. It also checks that making this catalog changes neither the catalog before stmt nor the one after it.
 func checkUnderWay(t *testing.T, c *Catalog, stmt string, protos []byte) {
 	t.Helper()
 	next, change, err := c.Apply(stmt, wordCompiler{}, protos)

@@ -102,7 +102,7 @@ func TestObjectLimits(t *testing.T) {
 	for _, limit := range []struct {
 		of     string
 		limit  int
-		stmt   string // %d is the number of the object
+		stmt   string // creates one object, with the number %d in its name; "" means the result of the function deeper
 		refuse string
 	}{
 		{"levels below a root table", MaxInterleaveDepth, "", "too deeply nested"},

@@ -11,7 +11,8 @@ import (
 )
 
 // loadExpressions makes the expressions of a table. In format 1, the encoding of an expression does not say which
-// columns the expression reads. For a table with such an expression, loadExpressions compiles all expressions at once.
+// columns the expression reads. For a table with such an expression, loadExpressions compiles all expressions
+// immediately. The expressions of other tables are compiled when they are first evaluated.
 func (l *loader) loadExpressions(t loading) error {
 	for _, s := range t.stored.Checks {
 		uses, err := t.loadColumns(s.Uses)
@@ -61,7 +62,7 @@ func (l *loader) loadExpressions(t loading) error {
 // hasUnknownUses reports whether the table may have an expression whose encoding did not say which columns it reads.
 // Every CHECK constraint reads a column, but a generated column may read none. For such a generated column
 // hasUnknownUses returns true although its encoding was complete. The only effect is that loadExpressions compiles the
-// table's expressions at once.
+// table's expressions immediately.
 func (t *Table) hasUnknownUses() bool {
 	return slices.ContainsFunc(t.Checks, func(c *Check) bool { return len(c.Expr.Uses) == 0 }) ||
 		slices.ContainsFunc(t.Columns, func(c *Column) bool { return c.Generated != nil && len(c.Generated.Uses) == 0 })
@@ -90,14 +91,14 @@ func (l *loader) functions(ids []TableID) (list []*Function, err error) {
 // of memory, the next evaluation tries again.
 type storedExpr struct {
 	compiler Compiler
-	catalog  *Catalog // the catalog that was being decoded
+	catalog  *Catalog // the catalog in which the compiler looks up functions and sequences of the expression
 	table    *Table
 	sql      string
 	want     *value.Type
 	uses     []*Column
 
 	compiling sync.Mutex
-	eval      atomic.Pointer[func([]value.Value) (value.Value, error)] // nil until it is compiled
+	eval      atomic.Pointer[func([]value.Value) (value.Value, error)] // nil until the expression is compiled
 }
 
 func (e *storedExpr) compute(args []value.Value) (value.Value, error) {
@@ -129,9 +130,9 @@ func (e *storedExpr) compile() (*func([]value.Value) (value.Value, error), error
 	return &eval, nil
 }
 
-// reading returns a function that evaluates the expression. The arguments of that function are the values of columns.
-// Their order may differ from that of Uses, because another release may have stored the columns of an expression in
-// another order.
+// reading returns a function that evaluates the expression. The arguments of that function are the values of the
+// columns in the list columns, in the order of the list. The order of e.Uses may differ, because another release may
+// have stored the columns of an expression in another order.
 func (e *Expr) reading(columns []*Column) (func([]value.Value) (value.Value, error), error) {
 	if slices.Equal(e.Uses, columns) {
 		return e.Eval, nil
@@ -160,7 +161,9 @@ func (l *loader) renewCallers(encoded map[TableID][]byte) {
 			changed = append(changed, f)
 		}
 	})
-	if len(changed) == 0 { // nearly always so, and a start decodes thousands of versions with thousands of tables
+	// Functions rarely change. Without this return, each of the thousands of versions that a start of the server
+	// decodes would cost a look at thousands of tables.
+	if len(changed) == 0 {
 		return
 	}
 	calls := func(e *Expr) bool { return slices.ContainsFunc(changed, e.calls) }
@@ -189,7 +192,7 @@ func (l *loader) renewCallers(encoded map[TableID][]byte) {
 	}
 }
 
-// calls reports whether the function in its argument returns true for some expression of the table.
+// calls reports whether its argument, a Go function, returns true for at least one expression of the table.
 func (t *Table) calls(calls func(*Expr) bool) bool {
 	return slices.ContainsFunc(t.Columns, func(c *Column) bool { return calls(c.Default) || calls(c.Generated) }) ||
 		slices.ContainsFunc(t.Checks, func(c *Check) bool { return calls(c.Expr) })

@@ -26,8 +26,8 @@ func checkName(kind, name string) error {
 	return nil
 }
 
-// shared returns a copy of name. Equal names of all columns share one copy. The copy does not refer to the text that
-// contains name, so that text can be freed.
+// shared returns a copy of name. All columns with the same name share one copy. The copy does not keep in memory the
+// statement from whose text name was cut.
 func shared(name string) string { return unique.Make(name).Value() }
 
 // sameName reports whether SQL treats two names as equal: it ignores case.
@@ -41,8 +41,8 @@ func (d *draft) checkFree(schema, name string) error {
 	return d.checkFreeKey(key(schema, name), fullName(schema, name))
 }
 
-// checkFreeKey returns an error if an object already has the full name that the parameter name holds. key is the key of
-// this full name in the catalog's map of names.
+// checkFreeKey returns an error if an object already has the given full name. key is the key of this name in the
+// catalog's map of names.
 func (d *draft) checkFreeKey(key, name string) error {
 	found, ok := d.names.Get(key)
 	if !ok {
@@ -55,8 +55,8 @@ func (d *draft) checkFreeKey(key, name string) error {
 	return usererror.NamesDifferInCase(name, existing)
 }
 
-// nameOf returns the full name of the object found, in the upper and lower case in which the object was created. The
-// parameter name is the same name in the case in which the caller has looked it up.
+// nameOf returns the full name of an object, in the upper and lower case in which the object was created. found is the
+// object's entry in the catalog's map of names. name is the full name as the caller spells it, maybe in another case.
 func (d *draft) nameOf(found named, name string) string {
 	switch found.kind {
 	case nameOfChangeStream:

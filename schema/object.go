@@ -72,7 +72,7 @@ var objectKinds = []*objectKind{protoBundles, localityGroups, placements, sequen
 // key returns the key of an object of the kind in a catalog's map of names.
 func (k *objectKind) key(schema, name string) string {
 	if k.apart {
-		return strings.ToLower(k.name + " " + name) // no other name has a space
+		return strings.ToLower(k.name + " " + name) // the space keeps this key distinct from the names of tables
 	}
 	return key(schema, name)
 }
@@ -88,7 +88,7 @@ func objectsOf[T Object](c *Catalog) iter.Seq[T] {
 	}
 }
 
-// objectByName returns the object of a kind called name in schema, ignoring case; nil if there is none.
+// objectByName returns the object with the given kind, schema and name, or nil. It ignores case.
 func objectByName[T Object](c *Catalog, kind *objectKind, schema, name string) (found T) {
 	if n, ok := c.names.Get(kind.key(schema, name)); ok && n.kind == nameOfObject {
 		o, _ := c.objects.Get(n.table)
@@ -107,7 +107,7 @@ func (c *Catalog) Object(name string) Object {
 	return nil
 }
 
-// checkNew returns an error if an object of the kind cannot be created with the name.
+// checkNew returns an error if a new object of the given kind cannot have the given name.
 func (d *draft) checkNew(kind *objectKind, schema, name string) error {
 	if err := checkName(kind.noun, name); err != nil {
 		return err
@@ -175,14 +175,15 @@ func (d *draft) measureObjects() {
 	}
 }
 
-// storedKind holds the kind of a stored object. It is "" for a stored table, so a reader can tell tables from
-// objects.
+// storedKind is used to decode only the kind of a stored object. Kind is "" for a stored table, so the loader can tell
+// tables from objects.
 type storedKind struct {
 	Kind string `json:"kind,omitempty"`
 }
 
-// storeObjects adds to the encoding each object of the catalog after that is new or differs from its version in the
-// catalog before. For an object that exists in before but not in after, it adds nil.
+// storeObjects adds to the encoding each object that is new or has changed in a version of the catalog. The parameter
+// before is the previous version, and the parameter after is the version that is encoded. For an object that only the
+// previous version has, storeObjects adds nil.
 func (e *Encoding) storeObjects(before, after *Catalog) (err error) {
 	immutable.Differences(before.objects, after.objects, func(id TableID, was, is Object) {
 		switch {

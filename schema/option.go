@@ -167,7 +167,7 @@ func checkTimeZone(text string) string {
 	return ""
 }
 
-// IsOptimizerVersion reports whether text is one of SUPPORTED_OPTIMIZER_VERSIONS.
+// IsOptimizerVersion reports whether text is the number of an optimizer version, from 1 to NewestOptimizer.
 func IsOptimizerVersion(text string) bool {
 	n, err := strconv.ParseUint(text, 10, 31)
 	return err == nil && n >= 1 && n <= NewestOptimizer

@@ -17,7 +17,7 @@ import (
 // name an unknown placement. Apart from that they have no effect, because Crowfoot has only one location.
 type Placement struct {
 	Entity
-	Options map[string]string `json:"options,omitempty"` // the options that are set, as text by name
+	Options map[string]string `json:"options,omitempty"` // the values of the options that are set, by option name
 }
 
 var placements = &objectKind{
@@ -50,7 +50,8 @@ func (c *Catalog) Placements() []*Placement {
 	return slices.Collect(objectsOf[*Placement](c))
 }
 
-// HasPlacement reports whether a placement key may have the value name. Names must agree in case.
+// HasPlacement reports whether a placement with the given name exists, so that a row may name it in its placement key.
+// Upper and lower case matter.
 func (c *Catalog) HasPlacement(name string) bool {
 	p := objectByName[*Placement](c, placements, "", name)
 	return p != nil && p.Name == name || name == DefaultPlacement
@@ -124,7 +125,7 @@ func (c *Column) setPlacementKey(t *Table, def *ast.ColumnDef) error {
 // https://cloud.google.com/spanner/docs/schema-and-data-model#locality-groups.
 type LocalityGroup struct {
 	Entity
-	Options map[string]string `json:"options,omitempty"` // the options that are set, as text by name
+	Options map[string]string `json:"options,omitempty"` // the values of the options that are set, by option name
 }
 
 var localityGroups = &objectKind{
@@ -136,7 +137,7 @@ var localityGroups = &objectKind{
 // change it.
 const defaultLocalityGroup = syntax.DefaultName
 
-// Source of these limits:
+// These are limits of locality groups. minSpill and maxSpill limit the option ssd_to_hdd_spill_timespan. Source:
 // https://cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language#create_locality_group.
 const (
 	maxLocalityGroups = 16 // per database

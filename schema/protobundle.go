@@ -36,7 +36,7 @@ type ProtoBundle struct {
 	// stored again in the new version of the catalog.
 	Revision int `json:"revision"`
 
-	types *descriptor.Types // the linked types of Descriptors
+	types *descriptor.Types // all types that the files in Descriptors define, decoded
 }
 
 var protoBundles = &objectKind{
@@ -78,8 +78,8 @@ func quoteDotted(name string) string {
 	return name
 }
 
-// Type returns the bundle's type called name, if it is one of Types, so that SQL and DDL can use it. Otherwise it
-// returns nil.
+// Type returns the bundle's type called name, or nil if name is not in Types. SQL and DDL can use only the types whose
+// names are in Types.
 func (b *ProtoBundle) Type(name string) *value.Type {
 	if b == nil || !b.has(name) {
 		return nil
@@ -181,9 +181,9 @@ func (d *draft) dropProtoBundle() error {
 	return d.setProtoBundle(old, nil, nil)
 }
 
-// setProtoBundle replaces the bundle old, which may be nil, by a bundle of the types in names. The types in given,
-// which are some of these, get the definitions in the descriptors of the request. The other types keep the definitions
-// of the old bundle.
+// setProtoBundle replaces the bundle old, which may be nil, by a bundle of the types in names. The parameter given
+// lists some of these types: they get their definitions from the descriptors of the request. The other types keep the
+// definitions of the old bundle.
 func (d *draft) setProtoBundle(old *ProtoBundle, names, given []string) error {
 	slices.Sort(names)
 	for i := 1; i < len(names); i++ {

@@ -82,7 +82,7 @@ func TestHostileDescriptors(t *testing.T) {
 // TestProtoBundleSize checks the size limit of a bundle. The limit must ignore files of the request that no type of the
 // bundle needs.
 func TestProtoBundleSize(t *testing.T) {
-	of := func(size int) []byte { // a set of one file, of the given size in bytes
+	of := func(size int) []byte { // returns a FileDescriptorSet of one file, which is size bytes long when serialized
 		set := &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{{
 			Name: proto.String("f"), Package: proto.String("p"), Syntax: proto.String("proto3"), MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("M")}},
 			SourceCodeInfo: &descriptorpb.SourceCodeInfo{Location: []*descriptorpb.SourceCodeInfo_Location{{Span: []int32{0, 0, 0}, LeadingComments: proto.String("")}}},

@@ -16,7 +16,9 @@ type Role struct{ Entity }
 
 // Membership says that the role Member is a member of Role, so that it has the privileges of Role, too.
 type Membership struct {
-	Entity        // Name is Member, then Role, so that all memberships of a member are adjacent
+	// The Entity's Name is Member, a space and Role. So all memberships of one member are adjacent in the catalog's
+	// sorted map of names.
+	Entity
 	Role   string `json:"role"`
 	Member string `json:"member"`
 }
@@ -42,7 +44,7 @@ const (
 var systemRoles = []string{PublicRole, InfoReaderRole, SysReaderRole}
 
 const (
-	reservedRolePrefix = "spanner_" // begins the names of system roles
+	reservedRolePrefix = "spanner_" // begins the names of all system roles except public
 	// maxRoles is the largest number of roles in a database; system roles do not count. Source:
 	// https://cloud.google.com/spanner/quotas#database-limits.
 	maxRoles = 100

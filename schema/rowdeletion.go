@@ -98,7 +98,7 @@ func (d *draft) checkExpiry(root, t *Table) error {
 func (fk *ForeignKey) holdsRows() bool { return !fk.Cascade && !fk.NotEnforced }
 
 // checkExpiringAncestors returns an error if t has ON DELETE NO ACTION and the row deletion policy of an ancestor would
-// delete rows of parent, the parent of t. how says in which way t is interleaved in parent.
+// delete rows of parent, the parent of t. The parameter how is the kind of interleaving of t in parent.
 func checkExpiringAncestors(t *Table, how Interleave, parent *Table) error {
 	if how != InterleaveNoAction {
 		return nil

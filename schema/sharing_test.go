@@ -3,8 +3,8 @@ package schema
 import "testing"
 
 // TestSharing checks that a statement copies as few tables as possible in a database with many tables, all of which
-// refer to one table, Hub. A statement that adds a child of Hub must copy no table. One that adds a column to Hub must
-// copy the other tables without their columns.
+// refer to one table, Hub. A statement that adds a child of Hub must copy no table. A statement that adds a column to
+// Hub must copy all other tables, because they point at Hub, but the copies must share the columns of the originals.
 func TestSharing(t *testing.T) {
 	c := mustApply(t, NewCatalog(), "CREATE TABLE Hub (K INT64, V INT64) PRIMARY KEY (K)")
 	for i := range 300 {

@@ -22,8 +22,9 @@ type Encoding struct {
 // storageFormat is the format in which Marshal encodes catalogs. Unmarshal refuses any other format.
 const storageFormat = 2
 
-// storedCatalog is JSON. Objects refer to each other by ID. The kinds of types are numbers of
-// google.spanner.v1.TypeCode, which never change. Expressions are stored as SQL text and compiled again.
+// storedCatalog is encoded as JSON into Encoding.Catalog. In it, and in the other stored types below, tables and
+// objects refer to each other by ID. The kind of a column's type is a number of google.spanner.v1.TypeCode; these
+// numbers never change. Expressions are stored as SQL text, and compiled again after they are loaded.
 type storedCatalog struct {
 	Format   int               `json:"format"`
 	Database string            `json:"database,omitempty"`

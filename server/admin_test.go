@@ -102,7 +102,7 @@ func TestDatabases(t *testing.T) {
 		_, err = h.databases.CreateDatabase(h.ctx, &databasepb.CreateDatabaseRequest{
 			Parent: testInstance, CreateStatement: "CREATE DATABASE wrong", ExtraStatements: []string{"CREATE TABLE T (K INT64) PRIMARY KEY (K)", wrong},
 		})
-		h.fails(err, code) // the call fails, not an operation
+		h.fails(err, code) // the call itself must fail, instead of returning an operation that fails
 	}
 	_, err = h.databases.UpdateDatabaseDdl(h.ctx, &databasepb.UpdateDatabaseDdlRequest{Database: created.Name, Statements: []string{
 		"CREATE TABLE U (K INT64) PRIMARY KEY (K)", "ALTER DATABASE wrong SET OPTIONS (version_retention_period = '0d')",

@@ -21,7 +21,7 @@ type attempt struct {
 	began    time.Time
 	timeline *live.TimelineRecorder
 
-	mu         sync.Mutex // guards the fields below: reads of the transaction run at the same time as other reads and as the commit
+	mu         sync.Mutex // guards the fields below: reads of the transaction can overlap each other and the commit
 	footprint  stats.Footprint
 	committing time.Time // when Commit was received; zero before Commit
 	unknown    bool      // the first request failed, so the client never got the transaction's id
@@ -127,9 +127,9 @@ func (a *attempt) finishTimeline(now time.Time, x stats.Transaction, outcome err
 	a.timeline.Finish(now, text)
 }
 
-// outcome returns how an attempt ended that failed with err, or succeeded if err is nil. A commit can fail because of
-// the rows: a key exists, a row does not exist, or a constraint is broken. The statistics then count a failed
-// precondition, even if the client gets a more precise code.
+// outcome returns how the attempt ended. err is the error with which it failed, or nil if it succeeded. A commit can
+// fail because of the rows: a key exists, a row does not exist, or a constraint is broken. The statistics then count a
+// failed precondition, even if the client gets a more precise code.
 func (a *attempt) outcome(err error) stats.TxnOutcome {
 	code := status.Code(err)
 	if a.committing.IsZero() {

@@ -38,10 +38,10 @@ func (s *service) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBat
 		reply, failure := s.runBatch(ctx, &sc, req, c)
 		c.Failure = failure
 		if len(reply.ResultSets) == 0 {
-			closing = &failure // then the client does not learn the id of a transaction that begins here
+			closing = &failure // without results, the client does not learn the id of a transaction that begins here
 		}
 		if !mayRepeat(ctx, failure) {
-			sc.writer.RollbackTo(before) // if the client resends the batch, it starts again at the first statement
+			sc.writer.RollbackTo(before) // if the client resends the batch, the server runs all its statements again
 			sc.open.mutations = mutations
 			return replay{err: failure}
 		}
@@ -98,8 +98,8 @@ func (s *service) runBatch(ctx context.Context, sc *scope, req *spannerpb.Execut
 	return reply, nil
 }
 
-// batchResultBytes is the approximate memory in bytes of one statement's result in a batch: a ResultSet with its
-// statistics, decoded and encoded.
+// batchResultBytes is the approximate memory in bytes of one statement's result in a batch: a ResultSet message with
+// its statistics, and the encoded form of this message.
 const batchResultBytes = 512
 
 // runBatchStatement runs statement i of a batch.

@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// discard counts and releases the frames of a stream, as gRPC does once they are written.
+// discard releases the frames of a stream, as gRPC does after it has written them, and counts their bytes.
 type discard struct{ bytes int }
 
 func (d *discard) send(m any) error {

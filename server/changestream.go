@@ -37,7 +37,7 @@ func (q *queryRequest) checkChangeStream() error {
 // The query may never end. As in Cloud Spanner, it is not listed as an active query
 // (https://cloud.google.com/spanner/docs/introspection/oldest-active-queries). When it ends, QUERY_STATS counts it with
 // its whole duration (https://cloud.google.com/spanner/docs/introspection/query-statistics). Metrics keep its latency
-// separate from other requests (https://cloud.google.com/spanner/docs/metrics:
+// separate from that of other requests (https://cloud.google.com/spanner/docs/metrics:
 // read_request_latencies_by_change_stream). It is never logged as slow.
 func (s *service) answerChangeStream(ctx context.Context, q queryRequest, sc *scope, stmt *prepare.Statement, params []value.Value, answer func(*result.Result) error) error {
 	q.call.Cost.StartChangeStream()

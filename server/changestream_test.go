@@ -272,8 +272,8 @@ func TestChangeStreamRefusals(t *testing.T) {
 	}
 }
 
-// TestChangeStreamResumes: a query of a change stream that was interrupted continues after any record, even after a
-// restart.
+// TestChangeStreamResumes checks that a client can resume an interrupted query of a change stream after any message,
+// even if the server was restarted meanwhile.
 func TestChangeStreamResumes(t *testing.T) {
 	x, created := newStreamTraffic(t)
 	x.session = x.harness.session(false)
@@ -326,7 +326,7 @@ func TestChangeStreamEnds(t *testing.T) {
 		t.Helper()
 		stream, err := x.data.ExecuteStreamingSql(x.ctx, x.streamRequest(created, root))
 		x.ok(err)
-		first, err := stream.Recv() // comes before there is a record
+		first, err := stream.Recv() // the server sends the metadata before there is a record
 		x.ok(err)
 		if first.Metadata == nil {
 			t.Errorf("the first message is %v", first)
@@ -336,7 +336,7 @@ func TestChangeStreamEnds(t *testing.T) {
 	stream := read()
 	registry := x.server.registry
 	x.server.Close()
-	x.stop = func() { // what the cleanup of the test still has to do
+	x.stop = func() { // like the harness's stop, but the server is closed already
 		x.conn.Close()
 		registry.Close()
 		x.closeStore()
@@ -364,8 +364,8 @@ func TestChangeStreamEnds(t *testing.T) {
 	x.fails(err, codes.NotFound)
 }
 
-// TestChangeStreamIsNotSlow: a query of a change stream is not logged as slow, and metrics keep its latency separate,
-// because it waits for changes. Query statistics count its whole duration.
+// TestChangeStreamIsNotSlow: because a query of a change stream waits for changes, it is not logged as slow, and
+// metrics keep its latency separate from that of other requests. Query statistics count its whole duration.
 func TestChangeStreamIsNotSlow(t *testing.T) {
 	var step atomic.Int64
 	still := newTestClock()

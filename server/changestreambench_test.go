@@ -47,7 +47,7 @@ func BenchmarkWatchedWrites(b *testing.B) {
 			for b.Loop() {
 				req := new(spannerpb.CommitRequest)
 				h.ok(proto.Unmarshal(messages[number/singersRows%len(messages)], req))
-				for _, m := range req.Mutations { // different rows in each commit, in no order
+				for _, m := range req.Mutations { // each commit writes other rows, whose keys are scattered
 					key := uint64(number) * 0x9E3779B97F4A7C15 >> 1
 					m.GetInsertOrUpdate().Values[0].Values[0] = structpb.NewStringValue(fmt.Sprint(key))
 					number++
@@ -66,7 +66,7 @@ func BenchmarkWatchedWrites(b *testing.B) {
 	}
 }
 
-// singersOf returns inserts of random rows. Each row is a mutation, as the official clients send it.
+// singersOf returns inserts of random rows. As in requests of the official clients, each row is a mutation of its own.
 func singersOf(random *rand.Rand) (list []*spannerpb.Mutation) {
 	text := func(size int) string {
 		b := make([]byte, size)

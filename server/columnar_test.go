@@ -88,7 +88,8 @@ func TestColumnar(t *testing.T) {
 }
 
 // TestFlightColumnar checks that a Flight query returns the same columns from a columnar copy as from rows. It compares
-// them for every type, in both time units, with changes made after the copy, and for a part of the keys.
+// columns of every type, with timestamps in microseconds and in nanoseconds, with changes made after the copy, and for
+// some of the keys.
 func TestFlightColumnar(t *testing.T) {
 	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, everyType)
 	ses := h.session(true)

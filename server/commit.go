@@ -47,7 +47,7 @@ func (s *service) commit(ctx context.Context, req *spannerpb.CommitRequest, c *r
 // commitWork is the work of one Commit request: its mutations, with the statistics about them.
 type commitWork struct {
 	record *cost.Recorder
-	memory *memory.Account // account of the request
+	memory *memory.Account // the request's account in the memory budget; nil for BatchWrite
 	// mutations converts the request's mutations. It looks up the names of their tables and columns in a catalog. It
 	// can be called only once (see takeMutations), and is nil if the request has no mutations. rows is the number of
 	// rows, or key ranges, in the mutations.
@@ -56,8 +56,7 @@ type commitWork struct {
 	now       time.Time
 	role      string // role of the session
 	// count is the number of mutations as commit_stats counts them. At first it counts the mutations that the
-	// transaction's statements have made. After the function that apply returns has run, it also counts the mutations
-	// of the request.
+	// transaction's statements have made. After the request's mutations have been applied, it also counts these.
 	count   int64
 	attempt *attempt
 	// turns limits how many commits with many rows are applied at the same time.
@@ -69,7 +68,7 @@ type commitWork struct {
 // commit applies the mutations to the transaction tx and commits it.
 func (c *commitWork) commit(ctx context.Context, tx *txn.Tx, o txn.CommitOptions) (mvcc.Timestamp, error) {
 	if half := c.memory.Used() / 2; half > memory.FreeBytes {
-		tx.Prepay(c.memory, half) // half of the memory charged for the message is used for the writes
+		tx.Prepay(c.memory, half) // half of the memory charged for the request's message is meant for its writes
 	}
 	o.Memory = c.memory
 	before := tx.Stats().LockWait
@@ -114,12 +113,12 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 	}
 }
 
-// manyRows is the number of rows from which a commit must wait for one of the slots in turns, because it computes for a
-// long time. Applying a row takes about 10 us.
+// manyRows is the smallest number of rows with which a commit must wait for a slot of commitWork.turns. Such a commit
+// computes for a long time: applying a row takes about 10 us.
 const manyRows = 100
 
-// acquireSlot waits for a slot in turns, in which the mutations may be applied. A commit of fewer than manyRows rows
-// need not wait. The caller must apply the mutations with slotCtx, and then call end to free the slot.
+// acquireSlot waits for a slot of c.turns, in which the mutations may be applied. A commit of fewer than manyRows rows
+// does not wait. The caller must apply the mutations with the context slotCtx, and then free the slot by calling end.
 func (c *commitWork) acquireSlot(ctx context.Context) (slotCtx context.Context, end func(), err error) {
 	if c.rows < manyRows {
 		return ctx, func() {}, nil
@@ -216,15 +215,15 @@ func takeMutations(req *spannerpb.CommitRequest) func(*schema.Catalog) ([]table.
 	return resolving(list)
 }
 
-// resolving returns a function that converts the mutations and drops its reference to them, so it can be called once.
-// resolving returns nil if there are no mutations.
+// resolving returns a function that converts the mutations and drops its reference to them. So the function can be
+// called only once. If there are no mutations, resolving returns nil.
 func resolving(list []*spannerpb.Mutation) func(*schema.Catalog) ([]table.Mutation, error) {
 	if len(list) == 0 {
 		return nil
 	}
 	return func(catalog *schema.Catalog) ([]table.Mutation, error) {
 		once := list
-		list = nil // from here on a large message is garbage
+		list = nil // so that the garbage collector can free the mutations, which may be large, once they are converted
 		return mutations(catalog, once)
 	}
 }
@@ -252,8 +251,8 @@ func (c *commitWork) outcome(at mvcc.Timestamp, tx *txn.Tx) txn.Outcome {
 	return txn.Outcome{Timestamp: at, Mutations: c.count, Isolation: tx.Options().Isolation}
 }
 
-// commitReply returns the reply to a Commit. It depends on req too, because a Commit that is sent again may ask for
-// statistics that the first one did not ask for.
+// commitReply returns the reply to a Commit with the outcome o. The reply depends on req too, because a Commit that is
+// sent again may ask for statistics that the first one did not ask for.
 func commitReply(o txn.Outcome, req *spannerpb.CommitRequest) *spannerpb.CommitResponse {
 	reply := &spannerpb.CommitResponse{CommitTimestamp: timestamppb.New(o.Timestamp.Time())}
 	if req.ReturnCommitStats {

@@ -113,8 +113,8 @@ func TestMutationsAfterDML(t *testing.T) {
 	}
 }
 
-// TestManyRowsTakeTurns checks that commits of many rows that wait for a lock do not block other commits, however many
-// of them wait.
+// TestManyRowsTakeTurns checks that commits of many rows do not block other commits while they wait for a lock, even if
+// more commits wait than the server lets run at the same time.
 func TestManyRowsTakeTurns(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

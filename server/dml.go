@@ -26,8 +26,8 @@ type dmlOutcome struct {
 	stats    exec.Stats
 }
 
-// rowEnd says where a row of a dmlOutcome ends. at is the offset in dmlOutcome.rows, and data is the data size of all
-// rows up to this one, included.
+// rowEnd says where a row of a dmlOutcome ends. at is the offset of its end in dmlOutcome.rows. data is the data size
+// in bytes of this row and all rows before it.
 type rowEnd struct {
 	at   int
 	data int64
@@ -117,10 +117,10 @@ func (r *storedRows) Fill(columns []value.Column, size int) (rows int, err error
 	return rows, nil
 }
 
-// onceBySeqno calls run, which runs a request that writes in the transaction of the scope, and returns the answer to
-// the request. If the transaction has already answered a request with the same seqno, onceBySeqno returns that answer
-// and does not call run. While the transaction runs another such request, onceBySeqno waits. request is the fingerprint
-// of the request.
+// onceBySeqno calls the function run, which executes a request that writes in the scope's transaction, and returns its
+// answer. If the transaction has already answered a request with the same seqno, onceBySeqno returns that answer and
+// does not call run. While the transaction executes another writing request, onceBySeqno waits. The parameter request
+// is the fingerprint of the request.
 func (sc *scope) onceBySeqno(ctx context.Context, seqno int64, request uint64, run func() replay) (replay, error) {
 	t, replays := sc.transaction, &sc.open.replays
 	if err := t.acquire(ctx); err != nil {
@@ -196,7 +196,7 @@ func (s *service) collectDML(ctx context.Context, stmt *prepare.Statement, run p
 	return nil
 }
 
-// fail ends the transaction with an error that a retry cannot fix.
+// fail ends the transaction because of err, an error that a retry cannot fix.
 func (t *transaction) fail(err error) {
 	if open, _ := t.current(); open != nil {
 		open.tx.Fail(err)

@@ -30,7 +30,8 @@ type flightAPI struct {
 	names map[flightSession]string // names of the sessions
 }
 
-// flightSession is the key of a session: all requests for this database and role use the same one.
+// flightSession is the key of a session in flightAPI.names. All requests for the same database and role use the same
+// session.
 type flightSession struct{ database, role string }
 
 func newFlightAPI(s *service) *flightAPI {

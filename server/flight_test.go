@@ -133,8 +133,8 @@ func TestFlightTypes(t *testing.T) {
 	}
 }
 
-// TestFlightRange: a timestamp outside the range of nanoseconds is an error that names the column. A client that asks
-// for microseconds gets the value.
+// TestFlightRange: if a timestamp does not fit into an Arrow timestamp in nanoseconds, the query fails with an error
+// that names the column. A client that asks for microseconds gets the value.
 func TestFlightRange(t *testing.T) {
 	h := newHarness(t)
 	const sql = "SELECT TIMESTAMP '9999-12-31T23:59:59.999999999Z' AS Last, TIMESTAMP '0001-01-01T00:00:00Z' AS First"

@@ -15,9 +15,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
-// BenchmarkCustomer compares the server's CPU time per row of TPC-H's table customer over Flight SQL and by
-// StreamingRead, without gRPC. The cases are a query that only reads rows and one that also has a condition, each on
-// rows and on a columnar copy.
+// BenchmarkCustomer compares the server's CPU time per row of TPC-H's table customer over Flight SQL, by StreamingRead
+// and by ExecuteStreamingSql, without gRPC. The queries are one that only reads rows and one that also has a condition,
+// each on rows and on a columnar copy.
 func BenchmarkCustomer(b *testing.B) {
 	h := newHarnessWith(b, Config{Clock: time.Now, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, []string{
 		`CREATE TABLE Customer (c_custkey INT64 NOT NULL, c_name STRING(25) NOT NULL, c_address STRING(40) NOT NULL, c_nationkey INT64 NOT NULL, c_phone STRING(15) NOT NULL,

@@ -66,7 +66,7 @@ func TestDropWhileStalled(t *testing.T) {
 		f := h.newFlightClient("max-partitions", "1")
 		info, err := f.Execute(f.ctx, "SELECT Name FROM Singers")
 		h.ok(err)
-		const window = 64 << 10 // small, so that the client takes no more than it reads
+		const window = 64 << 10 // bytes; so small that most of a reply stays in the server until the client reads
 		conn, err := grpc.NewClient(h.address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(window))
 		h.ok(err)
 		defer conn.Close()
@@ -94,7 +94,7 @@ func TestDropWhileStalled(t *testing.T) {
 				_, err = read2.Recv()
 			}
 			h.fails(err, codes.NotFound)
-		} else if err := reader.Err(); err != nil { // on a busy machine the stream may have waited
+		} else if err := reader.Err(); err != nil { // on a busy machine, the stream may have stalled before the drop
 			h.fails(err, codes.NotFound)
 		} else if read != rows {
 			t.Errorf("%d rows", read)

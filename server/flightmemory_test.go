@@ -65,7 +65,7 @@ func TestFlightUnread(t *testing.T) {
 	info, err := f.Execute(f.ctx, "SELECT A FROM Wide")
 	h.ok(err)
 	returned(budget)
-	const window = 64 << 10 // small, so that the client takes no more than it reads
+	const window = 64 << 10 // bytes; so small that most of a reply stays in the server until the client reads
 	conn, err := grpc.NewClient(h.address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(window))
 	h.ok(err)
 	defer conn.Close()
@@ -123,7 +123,7 @@ func TestFlightExpanded(t *testing.T) {
 		_, err = f.ExecuteIngest(f.ctx, r, &flightsql.ExecuteIngestOpts{Table: "Wide", TableDefinitionOptions: ingestOptions(flightsql.TableDefinitionOptionsTableExistsOptionAppend, flightsql.TableDefinitionOptionsTableNotExistOptionFail)})
 		return err
 	}
-	h.ok(load(60, 1<<20)) // 60 MiB as rows, which once were one chunk
+	h.ok(load(60, 1<<20)) // 60 MiB once decoded, so the server must write several chunks
 	returned(budget)
 	if err := load(10_000, 17<<20); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a row beyond the budget: %v", err)

@@ -64,7 +64,7 @@ func TestFlightQueryStats(t *testing.T) {
 	x.minute()
 	last("1|6000|48000|6000|0|1|QUERY||0|1|true|true")
 
-	_, err = x.f.Execute(x.f.ctx, sql) // whose rows are never fetched
+	_, err = x.f.Execute(x.f.ctx, sql) // the test never fetches the rows of this query
 	x.ok(err)
 	x.minute()
 	last("1|0|0|0|0|1|QUERY||0|1|true|true")
@@ -84,14 +84,14 @@ func TestFlightQueryStats(t *testing.T) {
 }
 
 // TestFlightFailedQueryStats checks how statistics count failures. A query that GetFlightInfo refuses counts as a
-// failed execution. A query whose rows cannot be read later still counts as a successful one.
+// failed execution. A query that GetFlightInfo accepts counts as successful, even if reading its rows fails afterwards.
 func TestFlightFailedQueryStats(t *testing.T) {
 	x := newFlightTraffic(t)
 	x.plain(3)
 	for _, sql := range []string{"SELEC 1", "SELECT K FROM NoTable"} {
 		_, err := x.f.Execute(x.f.ctx, sql)
 		x.fails(err, codes.InvalidArgument)
-		_, err = x.f.GetExecuteSchema(x.f.ctx, sql) // does not run the statement
+		_, err = x.f.GetExecuteSchema(x.f.ctx, sql) // does not run the statement, so it is not counted
 		x.fails(err, codes.InvalidArgument)
 		_, err = x.f.Prepare(x.f.ctx, sql)
 		x.fails(err, codes.InvalidArgument)

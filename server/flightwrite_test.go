@@ -45,7 +45,7 @@ func TestFlightPrepared(t *testing.T) {
 			t.Errorf("%s: %d parameters", c.sql, n)
 		}
 		p.SetParameters(batch(c.id, c.text, []int64{first, first + 1}, []string{"a", "b"}))
-		n, err := p.ExecuteUpdate(f.harness.ctx) // needs no header, because the handle contains the database
+		n, err := p.ExecuteUpdate(f.harness.ctx) // needs no header, because the handle contains the database's name
 		h.ok(err)
 		if n != 2 {
 			t.Errorf("%s: %d rows", c.sql, n)
@@ -393,7 +393,7 @@ func TestFlightBadInput(t *testing.T) {
 		h.ok(err)
 		data[0].FlightDescriptor = describe(&flightpb.CommandStatementIngest{Table: "Singers", TableDefinitionOptions: &flightpb.CommandStatementIngest_TableDefinitionOptions{}})
 		for _, d := range data {
-			_ = stream.Send(d) // an error comes from Recv
+			_ = stream.Send(d) // if Send fails, Recv returns the reason
 		}
 		h.ok(stream.CloseSend())
 		_, err = stream.Recv()
@@ -492,7 +492,8 @@ func TestFlightPreparedOutlives(t *testing.T) {
 	_, err = elsewhere.ExecuteUpdate(other.ctx)
 	h.fails(err, codes.FailedPrecondition)
 
-	// The server has aborted this transaction, but the client has not ended it. So the statement stays in it and fails.
+	// Dropping the index aborts the open transaction, but the client has not ended this transaction. So the server
+	// still runs the statement in it, and the statement fails.
 	tx = begin(f)
 	h.ok(insert(4))
 	_, err = f.ExecuteUpdate(f.ctx, "DROP INDEX SingersByName")

@@ -17,8 +17,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// FuzzPartitionToken checks that a token that the server made, with random bounds, is parsed to its own content, and
-// that no bytes cause a panic. For the second check it parses random bytes with a valid checksum.
+// FuzzPartitionToken makes a token with random bounds. It checks that parsing the token returns these bounds, and that
+// the token is refused for another request, transaction or key. It also parses random bytes with a valid checksum,
+// which must not cause a panic.
 func FuzzPartitionToken(f *testing.F) {
 	key := token.NewKey([token.SecretSize]byte{1})
 	f.Add([]byte("start"), []byte("end"), []byte{})
@@ -110,7 +111,7 @@ func FuzzKeySet(f *testing.F) {
 	})
 }
 
-// FuzzMutation decodes random mutations.
+// FuzzMutation checks that converting a random mutation causes no panic, and no error other than a user error.
 func FuzzMutation(f *testing.F) {
 	c := fuzzCatalog(f)
 	row := list("1", "x", "aGk=", value.CommitTimestampText, []any{1.5, "NaN"}, "1.5", "2020-02-29", `{"a":[1]}`, true)

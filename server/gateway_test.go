@@ -177,7 +177,8 @@ func TestRestNames(t *testing.T) {
 	}
 }
 
-// A slowBody is the body of a request whose client, by the test's clock, takes a minute to send it.
+// A slowBody is the body of a request that arrives slowly. Each Read calls the function arrive, which moves the test's
+// clock.
 type slowBody struct {
 	io.Reader
 	arrive func()

@@ -24,13 +24,14 @@ import (
 // TestErrors runs the scripts in testdata/errors against a server, over gRPC, and checks that each answer has the code
 // and the text that its script says. The directives of a script are:
 //
-//	ddl      UpdateDatabaseDdl with one statement after the other, each ending in a line with a semicolon
+//	ddl      UpdateDatabaseDdl, once for each statement; a semicolon at the end of a line ends a statement
 //	commit   Commit: each line is a mutation in JSON, or a list of mutations
 //	read     StreamingRead: each line is a ReadRequest in JSON, without its session
-//	sql      ExecuteSql, in a transaction that is committed if it is DML: each line is a statement, or an ExecuteSqlRequest in JSON
-//	call     any method that is not streamed: each line is its name and its request in JSON, in which $session is a session
+//	sql      ExecuteSql: each line is a statement, or an ExecuteSqlRequest in JSON
+//	call     any method that is not streamed: each line is its name and its request in JSON
 //
-// Every script begins with an empty database.
+// The directive sql runs DML in a transaction, and then commits the transaction. In the request of the directive call,
+// $session stands for the name of a session. Every script begins with an empty database.
 func TestErrors(t *testing.T) {
 	datadriven.Walk(t, "testdata/errors", func(t *testing.T, path string) {
 		h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, nil)

@@ -144,8 +144,8 @@ func TestEmptyFrames(t *testing.T) {
 	h.session(true)
 }
 
-// TestPlainReplies: the reply to a compressed request is not compressed, because nobody would charge for the compressed
-// copy in gRPC's library.
+// TestPlainReplies: the reply to a compressed request is not compressed, because the server could not charge the memory
+// of the compressed copy, which gRPC's library would hold, to the budget.
 func TestPlainReplies(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// keySet converts the KeySet of a request. l is the layout of the table or index whose keys it names.
+// keySet converts the KeySet of a request. l is the layout of the table or index whose keys the KeySet names.
 func keySet(l *table.Layout, p *spannerpb.KeySet) (table.KeySet, error) {
 	ks := table.KeySet{All: p.GetAll()}
 	if n := len(p.GetKeys()); n > 0 {
@@ -88,7 +88,7 @@ func columnValue(p *structpb.Value, c *schema.Column) (value.Value, error) {
 
 // keyText formats a key for an error.
 func keyText(p *structpb.ListValue) string {
-	b, err := json.Marshal(p.AsSlice()) // protojson would vary its spaces
+	b, err := json.Marshal(p.AsSlice()) // protojson would add spaces at random
 	if err != nil {
 		return "?"
 	}

@@ -14,8 +14,8 @@ import (
 // which a transaction loses its locks.
 const contended = 5 * time.Second
 
-// contend runs two functions, each in a transaction of its own: held in an older transaction, and then wanted in a
-// younger one. wanted must wait for the locks that held has taken.
+// contend runs two functions, each in a transaction of its own. The function held runs in the older transaction and
+// takes locks. Then the function wanted runs in the younger transaction and must wait for these locks.
 func (x *traffic) contend(held, wanted func(context.Context, *spanner.ReadWriteTransaction) error) {
 	x.Helper()
 	locked := make(chan struct{})

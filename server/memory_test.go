@@ -30,7 +30,7 @@ import (
 
 const mib = 1 << 20
 
-// newBudgetHarness returns a server whose requests have a budget of the given bytes.
+// newBudgetHarness returns a server whose requests share a memory budget of the given size in bytes.
 func newBudgetHarness(t *testing.T, bytes int64) (*harness, *memory.Budget) {
 	budget := memory.NewBudget(bytes)
 	return newHarnessOf(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Memory: budget}), budget
@@ -120,8 +120,8 @@ func (w uploader) upload(stream uint32, length int) {
 	w.ok(w.WriteData(stream, false, binary.BigEndian.AppendUint32([]byte{0}, uint32(length))))
 }
 
-// TestUploadsThatEnd checks that a message that never arrives completely releases its memory when its request ends, in
-// each way in which a request can end.
+// TestUploadsThatEnd checks that the memory charged for a message that has not fully arrived is released when its
+// request ends, in each way in which a request can end.
 func TestUploadsThatEnd(t *testing.T) {
 	h, budget := newBudgetHarness(t, 64*mib)
 	for _, end := range map[string]func(uploader){
@@ -153,7 +153,8 @@ func zipped(h *harness, size int) []byte {
 	return b.Bytes()
 }
 
-// TestInflated: the content of a compressed request is charged to the budget, and counts for the limit of the method.
+// TestInflated: for a compressed request, the decompressed size is charged to the budget, and compared with the
+// method's size limit.
 func TestInflated(t *testing.T) {
 	h, budget := newBudgetHarness(t, 128*mib)
 	ses := h.session(true)
@@ -184,7 +185,7 @@ func TestUnreadStreams(t *testing.T) {
 	_, err := h.data.Commit(h.ctx, singleUse(ses, insertData(10, 100_000)))
 	h.ok(err)
 	returned(budget)
-	const window = 64 << 10 // small, so that the client takes no more than it reads
+	const window = 64 << 10 // bytes; so small that most of a reply stays in the server until the client reads
 	conn, err := grpc.NewClient(h.address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(window))
 	h.ok(err)
 	defer conn.Close()
@@ -279,7 +280,7 @@ func TestLongValues(t *testing.T) {
 		},
 	} {
 		h.ok(run(10))
-		h.fails(run(60), codes.ResourceExhausted) // also prepares the statement
+		h.fails(run(60), codes.ResourceExhausted) // also prepares the statement, so that the next run need not
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		h.fails(run(60), codes.ResourceExhausted)

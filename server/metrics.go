@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/version"
 )
 
-// samples calls add with each metric of the server and its databases, except the metrics of API methods.
+// samples passes each metric of the server and its databases to the function add, except the metrics of API methods.
 func (s *Server) samples(add func(metrics.Sample)) {
 	build := version.Get()
 	add(metrics.Sample{Name: "build_info", Help: "1, with the version and the commit that run.", Kind: prometheus.GaugeValue, Value: 1,

@@ -26,7 +26,8 @@ func (h *harness) sizes(method string) sizes {
 	return sizes{h.counted("crowfoot_received_bytes_total", method), h.counted("crowfoot_sent_bytes_total", method)}
 }
 
-// adds checks how many bytes a method has received and sent since the numbers in before were read.
+// adds checks how many bytes a method has received and sent since the call of h.sizes that returned the parameter
+// before.
 func (h *harness) adds(method string, before sizes, received, sent int) {
 	h.Helper()
 	now := h.sizes(method)

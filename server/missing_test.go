@@ -18,7 +18,8 @@ import (
 
 // TestMissingResources checks the errors of requests that name an instance, a database or a session that does not
 // exist. If neither the instance nor the database exists, the error must say that the instance was not found. The text
-// of the error, the status details, and the trailer that Java clients up to 6.87 read must all name the same resource.
+// of the error, the status details, and the trailer must all name the same resource. Versions of Spanner's Java client
+// up to 6.87 read the trailer.
 func TestMissingResources(t *testing.T) {
 	h := newHarness(t)
 	const noInstance = "projects/p/instances/none"
@@ -131,9 +132,9 @@ func (h *harness) instanceCalls() map[string]askOf {
 	}
 }
 
-// missing checks that a request fails with NOT_FOUND. The request names the resource called name. The message of the
-// error must be text, then resource. Both the status details and the trailer must have resource and its kind. what
-// describes the request if the check fails.
+// missing checks that the request that ask sends for the given name fails with NOT_FOUND. The parameters text and
+// resource, concatenated, are the expected message of the error. The status details and the trailer must contain the
+// parameters resource and kind. The parameter what describes the request in the test's errors.
 func (h *harness) missing(what string, ask askOf, name, kind, text, resource string) {
 	h.Helper()
 	var trailer metadata.MD

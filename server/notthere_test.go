@@ -63,8 +63,8 @@ var notThere = map[string][2]string{
 }
 
 // TestNotThere sends a request for each feature that docs/limits.md lists as missing, and checks that the server
-// answers UNIMPLEMENTED with the feature's name on that page. It also checks that the page lists each feature in
-// notThere and each method of the API that the server does not implement.
+// answers UNIMPLEMENTED with the name that this page gives the feature. It also checks that the page lists each feature
+// in notThere and each method of the API that the server does not implement.
 func TestNotThere(t *testing.T) {
 	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, []string{
 		"CREATE TABLE T (K INT64 NOT NULL, S STRING(MAX), V ARRAY<FLOAT32>) PRIMARY KEY (K)", "CREATE ROLE R",

@@ -12,7 +12,7 @@ import (
 // however many rows it accesses.
 func TestOperationStats(t *testing.T) {
 	x := newTraffic(t)
-	_, err := x.client.Apply(x.ctx, []*spanner.Mutation{ // counts as one write
+	_, err := x.client.Apply(x.ctx, []*spanner.Mutation{ // counts as one write to each table and index
 		spanner.Insert("Singers", []string{"SingerId", "Name"}, []any{1, "a"}),
 		spanner.Insert("Singers", []string{"SingerId", "Name"}, []any{2, "b"}),
 		spanner.Insert("Albums", []string{"SingerId", "AlbumId", "Title"}, []any{1, 1, "x"}),
@@ -67,7 +67,8 @@ func TestTableSizes(t *testing.T) {
 		end+"|Plain|default|0")
 }
 
-// TestQueryProfiles: a profile has the same fingerprint as the statistics of its execution.
+// TestQueryProfiles: a row of the query profiles has the same interval and fingerprint as the row of the query
+// statistics for the same query.
 func TestQueryProfiles(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(3)

@@ -18,8 +18,8 @@ import (
 // https://cloud.google.com/spanner/docs/directed-reads#parameters.
 const maxReplicaSelections = 10
 
-// checkRequestOptions validates the options that every request may have. Crowfoot ignores the priority, a hint to a
-// scheduler, because one process needs no such scheduler. Tags are only for statistics.
+// checkRequestOptions validates the options that every request may have. The priority must have a known value, but does
+// not change how a request runs: Crowfoot has no scheduler that could use it. Any text is a valid tag.
 func checkRequestOptions(o *spannerpb.RequestOptions) error {
 	if o == nil {
 		return nil

@@ -177,7 +177,7 @@ const maxPartitions = 200_000
 const partitionBytes = 256
 
 // cutPartitions divides the key spans of a layout into partitions, and charges the call for the memory of the
-// partitions and their tokens. Without spans it returns one partition that is the whole read or query.
+// partitions and their tokens. If there are no spans, it returns one partition that is the whole read or query.
 func cutPartitions(ctx context.Context, c *rpc.Call, sc *scope, l *table.Layout, spans []table.Span, o *spannerpb.PartitionOptions) ([]partition, error) {
 	if len(spans) == 0 {
 		return []partition{{whole: true}}, nil

@@ -14,7 +14,8 @@ import (
 const pollSQL = "SELECT *\nFROM `Changes`@{FORCE_INDEX=`ChangesByShard`}\nWHERE `Ts`>@prevCommitTimestamp AND `Shard` IS NOT NULL AND `Shard` IN UNNEST(@shard)" +
 	"\nORDER BY `Ts`, `Id`\nLIMIT @limit"
 
-// A poller is a change watcher of a table with shards. The rows of the table were committed one second after the other.
+// A poller is a change watcher of a table with shards. According to the column Ts, the rows of the table were committed
+// one second after the other.
 type poller struct {
 	*traffic
 	start  time.Time
@@ -32,8 +33,8 @@ func newPoller(t *testing.T, rows, shards, limit int) *poller {
 	}
 	var muts []*spanner.Mutation
 	for i := range rows {
-		// Each row was committed later than the row before it, but gets a distant shard. So the rows of a short time,
-		// which a poll reads, are in many parts of the index.
+		// Consecutive rows are in distant shards. So the rows of a short period, which a poll reads, are in many parts
+		// of the index.
 		muts = append(muts, spanner.Insert("Changes", []string{"Id", "Shard", "Ts", "Text"}, []any{i, i * 11 % shards, p.at(i), "text"}))
 	}
 	_, err := x.client.Apply(x.ctx, muts)
@@ -44,8 +45,8 @@ func newPoller(t *testing.T, rows, shards, limit int) *poller {
 // at returns the commit time of row i.
 func (p *poller) at(i int) time.Time { return p.start.Add(time.Duration(i) * time.Second) }
 
-// poll runs a poll for the rows whose numbers are greater than after. It checks that the poll returns the given number
-// of rows.
+// poll runs a poll for the rows whose numbers are greater than the parameter after. It checks that the poll returns the
+// given number of rows.
 func (p *poller) poll(sql string, after, rows int) {
 	p.Helper()
 	params := map[string]any{"prevCommitTimestamp": p.at(after), "limit": p.limit}

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// manyTypes returns the names of the messages of a proto file, each with a comma behind it, and the file's serialized
+// manyTypes returns the names of the messages of a proto file, each followed by a comma, and the file's serialized
 // descriptor. The file has the given number of messages, and a comment of the given number of bytes. The messages form
 // groups of ten. Each message has a field for each earlier message of its group, with that message as its type.
 func manyTypes(t testing.TB, messages, comment int) (names, descriptors []byte) {
@@ -41,9 +41,10 @@ func manyTypes(t testing.TB, messages, comment int) (names, descriptors []byte) 
 	return names, data
 }
 
-// BenchmarkProtoBundle uses a proto bundle with 5,000 messages. It reports times in milliseconds: to create the bundle,
-// to create a table with one of its types, to add a column with one, to change a type, and to run the first and the
-// later statements that name a type. It also reports the longest time that another user's query took meanwhile.
+// BenchmarkProtoBundle uses a proto bundle with 5,000 messages. It reports how many milliseconds these steps take:
+// create the bundle, create a table with one of its types, add a column of such a type, run the first and then ten more
+// queries that use such types, change a type, and create a table without such types. For each step it also reports the
+// longest time that another user's query took meanwhile.
 func BenchmarkProtoBundle(b *testing.B) {
 	names, descriptors := manyTypes(b, 5000, 0)
 	b.Logf("%d bytes", len(descriptors))

@@ -28,10 +28,10 @@ type queryRequest struct {
 	call        *rpc.Call
 	session     *session
 	fingerprint uint64
-	streaming   bool               // for ExecuteStreamingSql
-	partition   *partition         // from the partition token, or nil
+	streaming   bool               // the reply is a stream, not a single message
+	partition   *partition         // parsed from the request's partition token; nil without a token
 	divided     bool               // the server itself has divided the query into partitions
-	resume      *result.Resumption // from the resume token, or nil
+	resume      *result.Resumption // parsed from the request's resume token; nil without a token
 }
 
 // checkQuery finds the session of an ExecuteSql or ExecuteStreamingSql request, and validates the request except for
@@ -114,7 +114,8 @@ func (s *service) executeSQL(ctx context.Context, req *spannerpb.ExecuteSqlReque
 	return reply, err
 }
 
-// withQuery runs a statement of any kind and calls answer with its result. The result is valid until answer returns.
+// withQuery runs a statement of any kind and passes its result to the function answer. The result is valid until answer
+// returns.
 func (s *service) withQuery(ctx context.Context, q queryRequest, answer func(*result.Result) error) (err error) {
 	sc, err := s.openScope(ctx, scopeRequest{
 		session:  q.session,

@@ -22,7 +22,7 @@ func TestQueryModes(t *testing.T) {
 	if len(rs.Rows) != 0 || len(rs.Stats.GetQueryPlan().GetPlanNodes()) == 0 || len(undeclared) != 1 || undeclared[0].Name != "id" || undeclared[0].Type.Code != spannerpb.TypeCode_INT64 {
 		t.Errorf("PLAN: %v", rs)
 	}
-	req.Params = structOf("ID", "1") // names ignore case
+	req.Params = structOf("ID", "1") // the case of a parameter's name does not matter
 	for mode, want := range map[spannerpb.ExecuteSqlRequest_QueryMode]struct{ plan, stats, nodeStats bool }{
 		spannerpb.ExecuteSqlRequest_NORMAL:              {},
 		spannerpb.ExecuteSqlRequest_PROFILE:             {true, true, true},

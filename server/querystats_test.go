@@ -126,12 +126,13 @@ func TestFailedQueries(t *testing.T) {
 	x.shows("SELECT "+columns+" FROM SPANNER_SYS.QUERY_STATS_TOTAL_MINUTE WHERE INTERVAL_END = '2030-01-02T03:05:00Z'", "6|6|1|1|0|true|0|0|0")
 }
 
-// TestDMLStats checks the rows and bytes that statistics show for DML. A row of Plain has 4 bytes of key and 3 bytes of
-// value, plus its letters. The row of Singers with the name abc has 10 bytes, and its entry in the index has 11 bytes.
+// TestDMLStats checks the rows and bytes that statistics show for DML. A row of Plain has 4 bytes of key, 3 bytes of
+// value, and one byte for each letter of V. The row of Singers with the name abc has 10 bytes, and its entry in the
+// index has 11 bytes.
 func TestDMLStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(3)
-	x.minute() // so the statements that follow are in the minute from 3:05 on
+	x.minute() // so the statements that follow run in the minute that begins at 3:05
 	run := func(tag, sql string) (rows int64) {
 		t.Helper()
 		_, err := x.client.ReadWriteTransactionWithOptions(x.ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction) (err error) {
@@ -260,7 +261,7 @@ func TestTags(t *testing.T) {
 	x.shows("SELECT TRANSACTION_TAG, ATTEMPT_COUNT, FPRINT = FARM_FINGERPRINT(TRANSACTION_TAG) FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE WHERE TRANSACTION_TAG != '' ORDER BY 1", want...)
 }
 
-// TestLongText: statistics show only the beginning of a long statement, but their fingerprint is that of the whole
+// TestLongText: statistics show only the beginning of a long statement, but compute the fingerprint from the whole
 // statement.
 func TestLongText(t *testing.T) {
 	x := newTraffic(t)

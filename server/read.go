@@ -19,8 +19,8 @@ type readRequest struct {
 	*spannerpb.ReadRequest
 	session     *session
 	fingerprint uint64
-	partition   *partition         // from the partition token, or nil
-	resume      *result.Resumption // from the resume token, or nil
+	partition   *partition         // parsed from the request's partition token; nil without a token
+	resume      *result.Resumption // parsed from the request's resume token; nil without a token
 }
 
 // checkRead finds the session of a read and validates the request, except for the names of the table and its columns.
@@ -82,7 +82,8 @@ func checkReadFields(req *spannerpb.ReadRequest) error {
 	return nil
 }
 
-// withRead opens the rows of a read and calls answer with the result. The result is valid until answer returns.
+// withRead opens the rows of a read and passes the result to the function answer. The result is valid until answer
+// returns.
 func (s *service) withRead(ctx context.Context, r readRequest, c *rpc.Call, answer func(*result.Result) error) (err error) {
 	sc, err := s.openScope(ctx, scopeRequest{
 		session:  r.session,

@@ -98,8 +98,8 @@ func TestSessionsOfDroppedDatabaseStayDropped(t *testing.T) {
 	})
 }
 
-// TestSessionsExpireOverRestarts: the idle time of a session, and the lifetime of a multiplexed session, go on over
-// restarts. The idle time begins at the last use that was stored.
+// TestSessionsExpireOverRestarts: a restart interrupts neither the idle time of a session nor the lifetime of a
+// multiplexed session. The idle time begins at the last use that the server has stored.
 func TestSessionsExpireOverRestarts(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
 		used, unused, multiplexed := h.session(false), h.session(false), h.session(true)
@@ -197,7 +197,7 @@ func TestCommitOutcomes(t *testing.T) {
 				h.fails(err, codes.FailedPrecondition)
 				continue
 			}
-			for _, id := range [][]byte{open, rolledBack, empty} { // three transactions that have written nothing
+			for _, id := range [][]byte{open, rolledBack, empty} { // three transactions that have committed no writes
 				_, err = commit(ses, id)
 				h.aborted(err)
 				_, err = h.sql(ses, byID(id), 1, "SELECT 1")
@@ -278,8 +278,8 @@ func streamed(list []*spannerpb.PartialResultSet) *structpb.ListValue {
 	return all
 }
 
-// TestPartitionedDMLSurvives checks what happens if a partitioned DML statement was complete and is sent again after a
-// restart. It must get the same answer and change nothing.
+// TestPartitionedDMLSurvives checks that a client that sends a completed partitioned DML statement again after a
+// restart gets the same answer, and that the server does not change the rows again.
 func TestPartitionedDMLSurvives(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
 		ses := h.session(true)
@@ -295,7 +295,7 @@ func TestPartitionedDMLSurvives(t *testing.T) {
 			clock.forward(2 * txn.OutcomeLife)
 			restart()
 		}
-		clock.forward(24 * time.Hour) // after which the store has deleted the progress of the statement
+		clock.forward(24 * time.Hour) // after this time the store has deleted the progress of the statement
 		_, err := h.sql(ses, byID(id), 1, "UPDATE Singers SET Name = Name || '+' WHERE true")
 		h.fails(err, codes.NotFound)
 	})

@@ -165,7 +165,7 @@ func (h *harness) startClient(b *testing.B) *clientProcess {
 		c.Wait()
 	})
 	lines := bufio.NewReader(out)
-	for line := ""; line != "ready\n"; { // after the output of package testing
+	for line := ""; line != "ready\n"; { // skips the output of package testing
 		line, err = lines.ReadString('\n')
 		h.ok(err)
 	}
@@ -239,14 +239,14 @@ type decodedMessage struct {
 	keep   bool // whether to make an object of each row
 	rows   []customer
 	values int64
-	bytes  int64 // bytes of data
+	bytes  int64 // total length of the values as text, in bytes
 }
 
 // decode decodes a message. It looks at every value, so that no value is skipped even if no objects are made.
 func (m *decodedMessage) decode(b []byte) error {
 	all := ""
 	if m.keep {
-		all = string(b) // the strings of the rows are substrings of all
+		all = string(b) // the strings of the rows are substrings of this copy
 		m.rows = make([]customer, 0, len(b)/150)
 	}
 	for at := 0; at < len(b); {
@@ -334,8 +334,8 @@ func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// serveCanned starts a server that answers every request with the messages that h has sent for the given request. It
-// returns the new server's address.
+// serveCanned sends the given request to the server of h and records the messages of the reply. It then starts a second
+// server that answers every request with these messages, and returns the second server's address.
 func (h *harness) serveCanned(b *testing.B, method string, request []byte) string {
 	conn, err := grpc.NewClient(h.address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{})))
 	h.ok(err)

@@ -33,10 +33,10 @@ func (h *harness) roleSession(role string) (string, error) {
 // says. The directives are:
 //
 //	ddl                                    run the statements, which blank lines separate
-//	sql role=r                             run a statement; one that writes, in a transaction of its own
+//	sql role=r                             run a statement; if it writes, in a transaction of its own
 //	pdml role=r                            run a statement as partitioned DML
 //	batch role=r                           run statements, one a line, as a batch of DML
-//	read role=r of=T [index=i] columns=(a, b)   read the rows with the keys in the lines, or all if there are none
+//	read role=r of=T [index=i] columns=(a, b)   read the rows with the keys in the lines (no lines: all rows)
 //	partition role=r                       make partitions of a query
 //	insert, update, insert-or-update, replace, delete role=r of=T columns=(a, b)   commit a mutation of the rows or keys in the lines
 //

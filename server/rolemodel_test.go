@@ -45,7 +45,8 @@ var (
 // privilege on any one column suffices.
 type need struct{ privilege, object, column string }
 
-// A roleModel knows the permissions of roles as sets of granted privileges, without the server's code.
+// A roleModel stores the privileges that were granted to roles, and computes from them what each role may do. It does
+// not use the server's code for this.
 type roleModel struct {
 	*harness
 	*rand.Rand
@@ -174,8 +175,8 @@ func (m *roleModel) set(role string, n need, has bool) {
 	}
 }
 
-// run runs a DDL statement. It checks that the statement succeeds if succeeds is true, and that it fails otherwise. If
-// the statement succeeds, run calls follow, which updates the model.
+// run runs a DDL statement. The parameter succeeds is the expected result: true for success, false for an error. After
+// the expected success, run calls the function follow, which updates the model.
 func (m *roleModel) run(sql string, succeeds bool, follow func()) {
 	m.Helper()
 	if err := m.database().UpdateSchema(m.ctx, []string{sql}, nil); (err == nil) != succeeds {
@@ -305,8 +306,8 @@ func (m *roleModel) read(ses string) (string, []need, error) {
 	return req.String(), needs, err
 }
 
-// defaultNeeds returns the privileges that an insert into these columns of a table needs because a sequence generates
-// the key.
+// defaultNeeds returns the privileges that an insert into these columns of a table needs additionally if a sequence
+// generates the key.
 func defaultNeeds(table string, columns []string) []need {
 	if table != "U" || slices.Contains(columns, "K") {
 		return nil

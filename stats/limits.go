@@ -50,6 +50,6 @@ const (
 	maxLockKey = 1 << 10
 )
 
-// flushInterval is the time between two writes of the current minute's statistics to the store. A crash of the process
-// loses at most the counts of this time.
+// flushInterval is the time between two writes of the current minute's statistics to the store. A written copy is
+// durable after the next synced write. So a crash of the process usually loses at most the counts of this time.
 const flushInterval = 10 * time.Second

@@ -7,23 +7,24 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// maxAhead is the largest total size in bytes of the row values that ReadAhead keeps. Reopen reads the remaining rows
-// one by one.
+// maxAhead is the largest total size in bytes of the row values that ReadAhead keeps. Rows that ReadAhead has not kept
+// are read one by one after Reopen.
 const maxAhead = 512 << 10
 
 // ahead holds the rows that ReadAhead has read in one call from a BatchView. Reopen later asks for each of these rows
 // by its key.
 type ahead struct {
-	keys   []byte     // all keys, one after the other
+	keys   []byte     // the keys that Expect has announced, one after the other
 	points []aheadRow // in the order of the calls of Expect
 	next   int        // the index in points of the first key that Reopen has not asked for
 	vals   []byte     // the values of the rows that were found
 
 	order  []int32  // indexes into points, by descending key
-	sorted [][]byte // the keys of order
+	sorted [][]byte // the announced keys in this order
 }
 
-// aheadRow is a key that was announced, and the row that was read at this key.
+// aheadRow is a key that Expect has announced. read says whether ReadAhead has read the key. If it has, ok says whether
+// it found a row there, and val is the value of that row.
 type aheadRow struct {
 	key, val slot
 	read, ok bool
@@ -41,7 +42,8 @@ func (r *Rows) Forget() {
 	}
 }
 
-// Expect announces a key for which Reopen will ask, after the keys that were announced before.
+// Expect announces the key of a row for which Reopen will ask. Reopen should ask for the rows in the order in which
+// they were announced: a row that is asked for out of order is not taken from the rows that were read ahead.
 func (r *Rows) Expect(key []byte) {
 	if r.ahead == nil {
 		r.ahead = new(ahead)
@@ -88,8 +90,8 @@ func (a *ahead) sort() {
 
 func (a *ahead) key(i int32) []byte { return a.points[i].key.of(a.keys) }
 
-// pop returns the row that was read ahead for key. read is false if key is not the next announced key, or if its row
-// was not read.
+// pop returns the value of the row at key from the rows that were read ahead; ok is false if no row has this key. read
+// is false if key is not the next announced key, or if ReadAhead has not read this key.
 func (a *ahead) pop(key []byte) (val []byte, ok, read bool) {
 	if a == nil || a.next == len(a.points) {
 		return nil, false, false

@@ -36,8 +36,9 @@ func (m *batchMemory) GetEach(ctx context.Context, keys [][]byte, _ mvcc.Timesta
 }
 
 // TestReadAhead checks that ReadAhead followed by Reopen gives the same rows as Reopen alone. It also checks how many
-// rows Reopen reads from the View: only those that ReadAhead did not keep (a row that is too large, and the rows
-// after it), and those for which Reopen does not ask in the order of the calls of Expect.
+// rows are read from the View one by one after Reopen. These are the rows that ReadAhead did not keep (a row that is
+// too large, and all rows with smaller keys, because ReadAhead reads in descending order), and the rows that are not
+// read in the order of the calls of Expect.
 func TestReadAhead(t *testing.T) {
 	const missing = 100
 	for _, c := range []struct {

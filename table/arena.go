@@ -2,8 +2,8 @@ package table
 
 import "unsafe"
 
-// textChunk is the size of a chunk in bytes. A string that lives long keeps its whole chunk in memory, so chunks are
-// small.
+// textChunk is the size in bytes of a chunk of memory into which a textArena copies strings. A string that lives long
+// keeps its whole chunk in memory, so chunks are small.
 const textChunk = 4 << 10
 
 // textArena copies text into chunks that many strings share. It never reuses a chunk, so a string stays valid as long

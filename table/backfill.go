@@ -37,8 +37,8 @@ func FillColumns(ctx context.Context, w Writer, tables *Descriptors, t *schema.T
 	})
 }
 
-// newFiller makes the Changes for a chunk of a back-fill. It sets no limit for a chunk of one row, because several
-// earlier commits may have made the row larger than what one commit may write.
+// newFiller makes the Changes for a chunk of a back-fill. Its writes are limited to ChunkWriteBytes. Only a chunk of
+// one row has no limit, because several earlier commits may have made the row larger than one commit may be.
 func newFiller(w Writer, tables *Descriptors, now time.Time, chunk *Chunk) *Changes {
 	c := NewChanges(w, tables, now)
 	c.maxCount, c.maxBytes = math.MaxInt64, ChunkWriteBytes

@@ -38,7 +38,7 @@ func benchRows(t *schema.Table, n int) Mutation {
 
 func loadBench(tb testing.TB, n int) (*schema.Table, *mapWriter) {
 	t, tables, m := benchTable(tb)
-	c := newFiller(m, tables, testNow, &Chunk{Rows: 1}) // without limits
+	c := newFiller(m, tables, testNow, &Chunk{Rows: 1}) // a chunk of one row has no limits
 	muts := benchRows(t, n)
 	if err := c.Mutate(context.Background(), &muts); err != nil {
 		tb.Fatal(err)
@@ -77,7 +77,7 @@ func BenchmarkScanToWire(b *testing.B) {
 	b.SetBytes(int64(len(buf) * benchCount))
 }
 
-// BenchmarkScanTwoColumns reads two columns as Values.
+// BenchmarkScanTwoColumns measures reading two columns of all rows with Rows.Values.
 func BenchmarkScanTwoColumns(b *testing.B) {
 	t, m := loadBench(b, benchCount)
 	p, _ := NewProjection(t, nil, []*schema.Column{t.Columns[0], t.Columns[3]})

@@ -22,8 +22,8 @@ type Change struct {
 	// Old and New are the row before and after the change: one value for each column, indexed by
 	// schema.Column.Ordinal. Old is nil for Insert, and New is nil for Delete.
 	Old, New []value.Value
-	// Written says for each column, indexed by Ordinal, whether an Insert or Update gave it a value, even the value
-	// that it had before.
+	// Written says for each column, indexed by Ordinal, whether the Insert or Update gave it a value. It is true even
+	// if the new value equals the old one.
 	Written []bool
 }
 
@@ -43,7 +43,8 @@ type Watch struct {
 	Key, Columns []*schema.Column
 }
 
-// NewWatch makes the Watch of table t from by, the catalog's entry for a change stream that watches t.
+// NewWatch makes the Watch of a change stream for table t. The second parameter is the entry of the catalog which says
+// what the stream watches in t.
 func NewWatch(t *schema.Table, by schema.Watcher) *Watch {
 	w := &Watch{Stream: by.Stream, Columns: slices.Clone(by.Columns)}
 	for _, p := range t.Key {

@@ -53,11 +53,11 @@ func newActions(muts []Mutation) *actions {
 	return &actions{gone: map[string]bool{}, deleted: map[string]bool{}}
 }
 
-// cascades holds a table's own foreign keys ON DELETE CASCADE (from), and the columns of the table to which such
-// foreign keys refer.
+// cascades holds the foreign keys ON DELETE CASCADE of a table, and the columns of the table to which foreign keys ON
+// DELETE CASCADE refer.
 type cascades struct {
-	from []*foreignKey
-	// referenced lists the columns of this table that foreign keys ON DELETE CASCADE refer to.
+	from []*foreignKey // the table's own foreign keys ON DELETE CASCADE
+	// referenced lists the columns of this table to which foreign keys ON DELETE CASCADE refer.
 	referenced []*schema.Column
 }
 
@@ -81,7 +81,7 @@ func newCascades(from, to []*foreignKey) *cascades {
 	return &c
 }
 
-// name returns a text that identifies the foreign key and the key to which r refers.
+// name returns a string that identifies the foreign key of r together with the key to which r refers.
 func (r reference) name() string { return r.fk.Name + "\x00" + string(r.fk.from.span(r.values).Start) }
 
 // wrote records that b.row was written at key. old is the row that b.row replaced, or nil.
@@ -126,7 +126,8 @@ func (a *actions) removed(key []byte) {
 	}
 }
 
-// checkActions returns an error if the mutations of the commit conflict (the type actions says which do).
+// checkActions returns an error if mutations of the commit conflict. The comment of the type actions lists the
+// possible conflicts.
 func (c *Changes) checkActions() error {
 	if c.actions == nil {
 		return nil

@@ -20,16 +20,16 @@ import (
 type Changes struct {
 	w     Writer
 	now   time.Time
-	count int64 // mutations
+	count int64 // the mutations counted so far
 	bytes int64 // size of the keys and values written, in bytes
 	// maxCount and maxBytes are the highest permitted values of the fields count and bytes. A write that exceeds one
 	// of them fails.
 	maxCount, maxBytes int64
-	// dml is set for a DML statement. SQL sees the rows that it writes, so their virtual columns must be computed,
-	// too.
+	// dml is set for a DML statement. SQL reads the rows that Insert, Update and other methods return, so the virtual
+	// columns of these rows must be computed, too.
 	dml     bool
 	tables  *Descriptors
-	targets []*target   // one for each table that was written so far; they are few
+	targets []*target   // one for each table that was written so far; a short list
 	last    *rowBuilder // the builder of the last row
 	// proposer makes the rows that Propose returns; nil before the first call.
 	proposer *rowBuilder
@@ -37,9 +37,10 @@ type Changes struct {
 	deleted  []deletion // the keys and ranges that Delete mutations have deleted
 	written  []Written
 	touched  map[string]bool // keys of rows that INSERT OR UPDATE has written
-	actions  *actions        // nil for DML
-	parent   []byte          // the key of the last parent row that checkParent found, so that further children of it need no read
-	change   *Change         // reused for each captured change; nil before the first
+	actions  *actions        // nil for DML, and for mutations that cannot conflict
+	// parent is the key of the last parent row that checkParent found. Further children of this row need no read.
+	parent []byte
+	change *Change // reused for each captured change; nil before the first
 
 	// Buffers for keys and values, reused for each row.
 	key, val, oldKey   []byte
@@ -213,7 +214,8 @@ func (c *Changes) Get(ctx context.Context, key []byte) (s Stored, ok bool, err e
 	return Stored{Key: bytes.Clone(key), Value: bytes.Clone(val)}, true, nil
 }
 
-// Finish repeats the checks that failed when a change was made. It returns an error if a check fails again.
+// Finish repeats the checks that failed when a change was made, and returns an error if one fails again. It also
+// returns an error if mutations of the commit conflict (see actions).
 func (c *Changes) Finish(ctx context.Context) error {
 	if err := c.checkActions(); err != nil {
 		return err
@@ -228,7 +230,7 @@ func (c *Changes) Finish(ctx context.Context) error {
 	return nil
 }
 
-// later makes Finish call check.
+// later registers a check that Finish will make.
 func (c *Changes) later(check func(ctx context.Context) error) { c.pending = append(c.pending, check) }
 
 func (c *Changes) target(t *schema.Table) (*target, error) {
@@ -326,7 +328,7 @@ func (c *Changes) insertRow(ctx context.Context, b *rowBuilder) error {
 	return c.write(ctx, b, key, nil, b.inserts)
 }
 
-// upsert writes the row that fillNew has made at key. If a row exists at key, upsert updates that row instead.
+// upsert inserts b.row, which fillNew has made, at key. If a row exists at key, upsert updates that row instead.
 func (c *Changes) upsert(ctx context.Context, b *rowBuilder, key []byte, vals []value.Value) (inserted bool, err error) {
 	val, ok, err := c.w.Get(ctx, key, c.keyLock())
 	if err != nil {

@@ -32,8 +32,8 @@ func (c *Changes) checkValues(t *schema.Table, columns []*schema.Column, row []v
 }
 
 // retyped converts a value, or the elements of an array, to the new type of a column. The type of a column can change
-// among STRING, BYTES and PROTO, and between INT64 and ENUM. A number that is no value of the ENUM stays an INT64, and
-// isNumber finds it.
+// among STRING, BYTES and PROTO, and between INT64 and ENUM. A number that the ENUM does not have stays an INT64;
+// isNumber then reports true.
 func retyped(v value.Value, t *value.Type) value.Value {
 	switch {
 	case v.IsNull() || v.IsPending() || v.Kind() == t.Kind && t.Elem == nil:
@@ -123,7 +123,7 @@ func isNumber(v value.Value, t *value.Type) bool {
 }
 
 // checkScalar returns an error if the column may not hold v, which is the column's value or an element of its array.
-// The type of v is in the parameter is.
+// The third parameter is the type of v.
 func checkScalar(t *schema.Table, col *schema.Column, is *value.Type, v value.Value) error {
 	if is.Kind == value.Enum {
 		if !hasNumber(is, v.AsInt64()) {
@@ -180,7 +180,8 @@ func textLength(v value.Value) int64 {
 const safeKeyBytes = MaxKeyBytes - 8*maxStoredParts
 
 // checkKeySize returns an error if a key is longer than MaxKeyBytes. A STRING or BYTES value counts with its bytes, a
-// value of another type with the fixed size of its type. encoded is the length of the encoded key.
+// value of another type with the fixed size of its type. The parameter encoded is the length in bytes of the encoded
+// key.
 func (l *Layout) checkKeySize(encoded int, row []value.Value) error {
 	if encoded <= safeKeyBytes {
 		return nil

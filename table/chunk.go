@@ -25,8 +25,8 @@ var FullChunk = Limits{Rows: ChunkRows, Bytes: ChunkBytes}
 type Chunk struct {
 	After []byte // nil: the chunk begins at the first row
 	Last  []byte // equals After if there are no more rows
-	Rows  int64  // the number of rows that the caller must handle
-	Bytes int64  // size of the keys and values of all rows in the run
+	Rows  int64  // how many rows of the chunk the caller must handle: all, or only the expired ones
+	Bytes int64  // size of the keys and values of all rows in the chunk
 	More  bool   // whether there may be rows after Last
 }
 
@@ -38,8 +38,9 @@ func FindChunk(ctx context.Context, view View, l *Layout, after []byte, limits L
 	return limits.readChunk(rows, after, func() (bool, error) { return true, nil })
 }
 
-// readChunk reads rows until the chunk is full. The chunk has at most limits.Rows rows for which wanted returns true.
-// In all it has at most ChunkRows rows and about limits.Bytes bytes.
+// readChunk reads rows until the chunk is full. It calls the function wanted for each row. The chunk has at most
+// limits.Rows rows for which this function returns true. In all, the chunk has at most ChunkRows rows and about
+// limits.Bytes bytes.
 func (limits Limits) readChunk(rows *Rows, after []byte, wanted func() (bool, error)) (Chunk, error) {
 	c := Chunk{After: after, Last: after}
 	var last []byte
@@ -77,8 +78,8 @@ func (c *Chunk) Span(l *Layout) Span {
 	return span
 }
 
-// rest returns the range of those keys of the layout that sort after the key in the parameter after. If that is nil,
-// rest returns the range of all keys of the layout.
+// rest returns the range of those keys of the layout that sort after the key in the parameter after. If the parameter
+// is nil, rest returns the range of all keys of the layout.
 func (l *Layout) rest(after []byte) Span {
 	span, _ := l.Space()
 	if after != nil {

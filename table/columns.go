@@ -5,8 +5,8 @@ import (
 )
 
 // Fill appends the next rows to columns, directly from their stored bytes. columns has one entry for each column of
-// the projection. Fill stops once the stored bytes of the appended rows reach size. It returns the number of rows; 0
-// means that no rows are left.
+// the projection. Fill stops once the keys and values of the appended rows have at least as many bytes as the parameter
+// size says. It returns the number of appended rows; 0 means that no rows are left.
 func (r *Rows) Fill(columns []value.Column, size int) (rows int, err error) {
 	for size > 0 {
 		ok, err := r.Next()
@@ -22,10 +22,9 @@ func (r *Rows) Fill(columns []value.Column, size int) (rows int, err error) {
 	return rows, nil
 }
 
-// FillBatch is Fill with a limit on the rows: it appends no more rows than the parameter most, and about size stored
-// bytes. It also stops after a large row (IsLarge), because the memory of that row is charged to the request only
-// until the next call of Next. It returns the number of appended rows even if there is an error. Rows.DataSize does
-// not count these rows.
+// FillBatch is Fill with a limit on the number of rows, which is the parameter most. It also stops after a large row
+// (IsLarge), because the memory of that row is charged to the request only until the next call of Next. It returns the
+// number of appended rows even if there is an error. Rows.DataSize does not count the rows that FillBatch appends.
 func (r *Rows) FillBatch(columns []value.Column, most, size int) (rows int, err error) {
 	for rows < most && size > 0 {
 		ok, err := r.Next()

@@ -15,7 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestErrorsComeThrough lets each call on the Writer fail in turn and checks that Apply returns exactly this error.
+// TestErrorsComeThrough lets each call on the Writer fail in turn and checks that Apply returns the injected error.
 func TestErrorsComeThrough(t *testing.T) {
 	script := newScript()
 	if err := script.ddl(modelDDL); err != nil {
@@ -48,7 +48,8 @@ func TestErrorsComeThrough(t *testing.T) {
 	}
 }
 
-// TestReadErrorsComeThrough lets each call on the View fail in turn and checks that a read returns exactly this error.
+// TestReadErrorsComeThrough lets each call on the View fail in turn and checks that Rows.Next returns the injected
+// error, also if it is called again.
 func TestReadErrorsComeThrough(t *testing.T) {
 	s, tab := small(t, "CREATE INDEX I ON T (S)")
 	ctx := context.Background()
@@ -94,7 +95,7 @@ func TestDamagedRows(t *testing.T) {
 		spans, _ := p.Spans(KeySet{All: true})
 		_, err := Read{Projection: p, Spans: spans}.Open(context.Background(), s.m).Next()
 		if name == "key without end" {
-			// The changed key looks as if a row of another table were interleaved at this position.
+			// The changed key looks like that of a row of another table that is interleaved in T, so the read skips it.
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}

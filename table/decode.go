@@ -21,8 +21,8 @@ func NewDecoder(p *Projection) *Decoder {
 }
 
 // Find says whether a key in the projection's key range belongs to a row or entry of the projection. If it does, own
-// is true, and the caller may call Append. If the key belongs to another table or index, skip is a bound after it: no
-// key of the projection lies between the two.
+// is true, and the caller may call Append. If the key belongs to another table or index, skip is a bound after key: no
+// key of the projection lies between key and this bound.
 func (d *Decoder) Find(key []byte) (own bool, skip []byte, err error) {
 	switch at := d.row.p.walk(key, d.row.offsets); at.where {
 	case ownKey:
@@ -36,8 +36,8 @@ func (d *Decoder) Find(key []byte) (own bool, skip []byte, err error) {
 	}
 }
 
-// Append appends one row: its key is the one of the last Find, and its value is val. columns has one entry for each
-// column of the projection.
+// Append appends one row to columns. The key of the row is the one that was last passed to Find; val is the value of
+// the row. columns has one entry for each column of the projection.
 func (d *Decoder) Append(columns []value.Column, val []byte) error {
 	if err := d.row.locate(d.row.key, val); err != nil {
 		return err

@@ -56,8 +56,9 @@ func (c *Changes) deleteSpan(ctx context.Context, g *target, span Span) error {
 	return c.each(ctx, exclusively(g.layout, span), func(old Stored) error { return c.delete(ctx, g, old) })
 }
 
-// each reads one span and calls do with a copy of each row or entry. do may write. Because an open cursor may miss
-// such writes, each first collects up to FullChunk rows, closes the cursor, and then calls do.
+// each performs a Read of one span and calls the given function with a copy of each row or entry. The function may
+// write. Because an open cursor may miss its writes, the method first collects at most as many rows as FullChunk
+// permits, then closes the cursor, and then calls the function.
 func (c *Changes) each(ctx context.Context, read Read, do func(Stored) error) error {
 	for {
 		found, more, err := collect(ctx, c.w, read, FullChunk)
@@ -91,8 +92,8 @@ func whole(l *Layout, span Span) Read {
 	return Read{Projection: &Projection{Layout: l}, Spans: []Span{span}, AllowPending: true}
 }
 
-// collect copies rows or entries of a read: at least one if there is any, and no more than limits permits. more says
-// that there may be further ones.
+// collect copies rows or entries of a read: at least one if there is any, and no more than limits permits. The result
+// more says whether the read may have further rows.
 func collect(ctx context.Context, view View, read Read, limits Limits) (found []Stored, more bool, err error) {
 	rows := read.Open(ctx, view)
 	defer rows.Close()

@@ -112,7 +112,7 @@ func newDescriptor(catalog *schema.Catalog, t *schema.Table) (*descriptor, error
 type indexTarget struct {
 	index   *schema.Index
 	layout  *Layout
-	storing []*schema.Column // by ID
+	storing []*schema.Column // the STORING columns, sorted by ID
 	// exact lists the columns that an entry's value can hold: those in storing, and the key columns for which isExact
 	// is true.
 	exact []*schema.Column
@@ -143,7 +143,7 @@ func newIndexTarget(x *schema.Index) *indexTarget {
 // encoding in the key loses a part of the value's information, such as the sign of a zero.
 func isExact(c *schema.Column) bool { return c.KeyOrdinal < 0 && value.KeyLoses(c.Type) }
 
-// appendValue appends the value part of the index entry for row to dst. It adds the positions of pending commit
+// appendValue appends the value of the index entry for row to dst. It adds the positions of pending commit
 // timestamps to pending.
 func (x *indexTarget) appendValue(dst []byte, row []value.Value, pending []Pending) ([]byte, []Pending) {
 	columns := x.storing

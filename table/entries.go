@@ -41,9 +41,9 @@ func (x *indexTarget) holds(row []value.Value) bool {
 	return true
 }
 
-// writeEntry replaces the index entry of the row old by the entry of row. It counts one mutation if it deletes an
-// entry. If it writes an entry, it counts one mutation for each declared key column and for each STORING column with a
-// new value.
+// writeEntry replaces the index entry of a row: old is the row before the change, or nil for a new row, and row is the
+// row after the change. It counts one mutation if it deletes an entry. If it writes an entry, it counts one mutation
+// for each declared key column and for each STORING column with a new value.
 func (c *Changes) writeEntry(ctx context.Context, x *indexTarget, old, row []value.Value) error {
 	had := old != nil && x.holds(old)
 	if had {
@@ -89,7 +89,7 @@ func (c *Changes) removeEntry(ctx context.Context) error {
 	return c.remove(ctx, c.entryKey)
 }
 
-// changes returns how many columns in the value of the index entry differ between the rows old and row.
+// changes returns the number of columns in the value of the index entry that differ between the old and the new row.
 func (x *indexTarget) changes(old, row []value.Value) int {
 	n := 0
 	for _, c := range x.exact {
@@ -115,8 +115,8 @@ func (c *Changes) removeEntries(ctx context.Context, g *target, old []value.Valu
 }
 
 // checkUnique checks a new entry of a UNIQUE index. It locks the entry's declared key (the columns that CREATE INDEX
-// lists as the key) and checks that no other entry has the same one. If another entry has it, Finish checks again,
-// since a later change may delete that entry.
+// lists as the key) and checks that no other entry has the same declared key. If another entry has it, Finish checks
+// again, since a later change may delete that entry.
 func (c *Changes) checkUnique(ctx context.Context, x *indexTarget, key []byte, row []value.Value) error {
 	if !x.index.ChecksUnique() {
 		return nil

@@ -17,8 +17,8 @@ type EntryMaker struct {
 	key, val []byte
 }
 
-// MakeEntries returns an EntryMaker that begins after the row whose stored key is after, or at the first row if after
-// is nil.
+// MakeEntries returns an EntryMaker. It begins after the row that has the stored key in the parameter after. If the
+// parameter is nil, it begins at the first row.
 func MakeEntries(ctx context.Context, view View, x *schema.Index, after []byte) (*EntryMaker, error) {
 	m := &EntryMaker{index: newIndexTarget(x), row: make([]value.Value, len(x.Table.Columns))}
 	var columns []*schema.Column

@@ -128,8 +128,8 @@ func isBefore(at, limit value.Value) bool {
 	return !at.IsNull() && value.Compare(at, limit, value.TimestampType) < 0
 }
 
-// rowKey returns the table key of the current row of rows. If rows reads an index, it is the key of the row to which
-// the current entry belongs.
+// rowKey returns the key of the current row of rows in the table. If rows reads an index, rowKey returns the key of the
+// table row to which the current entry belongs.
 func (e *expiry) rowKey(rows *Rows, vals []value.Value) []byte {
 	if e.Index == nil {
 		return bytes.Clone(rows.Key())

@@ -29,10 +29,10 @@ func newForeignKeys(list []*schema.ForeignKey) (enforced []*foreignKey) {
 	return enforced
 }
 
-// side is the referencing or the referenced side of a foreign key. It holds the layout of the table or index in which
-// to look for rows that have given values in the foreign key's columns.
+// side is the referencing or the referenced side of a foreign key. It says in which table or index to look up the rows
+// with certain values in the foreign key's columns, and how to order the values for this look-up.
 type side struct {
-	layout *Layout // its key begins with the foreign key's columns, in any order
+	layout *Layout // of the table or index; its key begins with the foreign key's columns, in any order
 	order  []int   // order[i] is the position in the foreign key of the column in key part i
 }
 
@@ -62,7 +62,7 @@ type reference struct {
 	fk *foreignKey
 	// values holds the values of the foreign key's columns, in the order of the foreign key; none is NULL.
 	values []value.Value
-	gone   bool // whether the referenced row was deleted and not updated
+	gone   bool // true if the referenced row was deleted, false if it was only updated
 }
 
 // foreignValues returns the values of columns in row. ok is false if a value is NULL; then the row refers to nothing.
@@ -77,7 +77,7 @@ func foreignValues(columns []*schema.Column, row []value.Value) (vals []value.Va
 	return vals, true
 }
 
-// referencing returns the span of the rows that refer to the key of r. l is the layout of the table or index in which
+// referencing returns the span of the rows that refer to the key of r, and the layout of the table or index in which
 // the span lies.
 func (r reference) referencing() (*Layout, Span) {
 	span := r.fk.from.span(r.values)
@@ -141,8 +141,8 @@ func (c *Changes) checkReferenced(ctx context.Context, r reference) error {
 	return nil
 }
 
-// referencesTo lists the keys of the row old to which other rows may refer and which its replacement row no longer
-// has. row is nil if old was deleted.
+// referencesTo lists the keys to which other rows may refer and which the row old has, but the row that replaces it
+// does not have. The parameter row is the replacement; it is nil if the row old was deleted.
 func (c *Changes) referencesTo(g *target, old, row []value.Value) []reference {
 	var list []reference
 	for _, fk := range g.referencedBy {

@@ -71,9 +71,9 @@ func (l *Layout) checkKeySet(ks KeySet) error {
 	return nil
 }
 
-// checkKey returns an error if the key k has fewer values than least, more values than a key of the layout has, or a
-// pending commit timestamp. After its declared parts, the key of an index entry may give parts of the primary key, in
-// the order of Layout.Key.
+// checkKey returns an error if the key k has fewer values than the parameter least says, more values than a key of the
+// layout has, or a pending commit timestamp. After its declared parts, the key of an index entry may give parts of the
+// primary key, in the order of Layout.Key.
 func (l *Layout) checkKey(k []value.Value, least int) error {
 	if len(k) < least || len(k) > len(l.Key) {
 		return usererror.WrongKeyParts(l.Name(), l.declared, len(k), keyText(k))
@@ -116,8 +116,8 @@ func (l *Layout) rangeSpan(r KeyRange, arena []byte) (Span, []byte) {
 	return s, arena
 }
 
-// appendRangeBound makes the bound that lies before (or, if after is set, behind) all rows whose keys begin with k. It
-// appends the bound's bytes to arena.
+// appendRangeBound makes the bound that lies before all rows whose keys begin with k. If the parameter after is true,
+// it makes the bound behind these rows instead. It appends the bound's bytes to arena.
 func (l *Layout) appendRangeBound(arena []byte, k []value.Value, after bool) (bound, out []byte) {
 	at := len(arena)
 	arena = l.appendPrefix(arena, k)

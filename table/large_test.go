@@ -48,7 +48,7 @@ func TestLargeRows(t *testing.T) {
 	}
 }
 
-// rowsOf makes a table with one row of each size.
+// rowsOf makes a table with one row for each of the given sizes in bytes.
 func rowsOf(t *testing.T, sizes []int) (*script, *Projection) {
 	t.Helper()
 	s := newScript()
@@ -70,8 +70,8 @@ func rowsOf(t *testing.T, sizes []int) (*script, *Projection) {
 	return s, p
 }
 
-// TestLargeRowsKeepTheirCharge checks that a scan keeps its charge when it moves from one large row to the next, even
-// though another request waits for memory.
+// TestLargeRowsKeepTheirCharge checks that a scan keeps its memory charge when it moves from one large row to the next,
+// even though another request waits for memory. When the scan moves to a small row, it must release the charge.
 func TestLargeRowsKeepTheirCharge(t *testing.T) {
 	s, p := rowsOf(t, []int{1 << 20, 1<<20 - 1, 10})
 	synctest.Test(t, func(t *testing.T) {

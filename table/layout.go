@@ -337,17 +337,21 @@ func appendBound(dst, prefix []byte, end byte) []byte {
 type where uint8
 
 const (
-	ownKey    where = iota
-	badKey          // malformed, or outside of the span that Space returns
-	beforeOwn       // a row of an ancestor table, or a row interleaved in that row which sorts before the rows of this layout
-	afterOwn        // a row in an ancestor row that sorts after the rows of this layout, or a row interleaved in a row of this layout
+	ownKey where = iota // the key of a row or entry of the layout
+	badKey              // malformed, or outside of the span that Space returns
+	// beforeOwn is the key of a row of an ancestor table, or of a row that is interleaved in an ancestor row and sorts
+	// before the rows of the layout.
+	beforeOwn
+	// afterOwn is the key of a row that is interleaved in an ancestor row and sorts after the rows of the layout, or of
+	// a row that is interleaved in a row of the layout.
+	afterOwn
 )
 
 // place is the result of walk: where a key lies, and how many of its bytes walk needed to decide that.
 type place struct {
 	where  where
 	length int
-	marker int // for beforeOwn: the index of the marker that a key of the layout would have at offset length
+	marker int // for beforeOwn: the index of the marker that a key of the layout would have after these bytes
 }
 
 // Owns reports whether key is the key of a row or entry of the layout.
@@ -409,8 +413,8 @@ func (l *Layout) PrefixLen(key []byte, parts int) int {
 	}
 }
 
-// misplaced says where a key lies (see where) if, at the place of marker m of the layout, it has other bytes than
-// that marker. rest holds the key's bytes from that place on.
+// misplaced says how a key lies relative to the keys of the layout (see the type where), if the key has other bytes in
+// the place where a key of the layout has marker m. rest holds the key's bytes from that place on.
 func (l *Layout) misplaced(rest []byte, m int) where {
 	switch {
 	case m == 0 || len(rest) == 0:
@@ -421,8 +425,8 @@ func (l *Layout) misplaced(rest []byte, m int) where {
 	return afterOwn
 }
 
-// appendSkip appends the first bound after key behind which a key of this layout can lie. p is the result of walk for
-// key; p.where must be beforeOwn or afterOwn.
+// appendSkip appends the bound to which a scan can skip from key: no key of this layout lies between key and the bound.
+// p is the result of walk for key; p.where must be beforeOwn or afterOwn.
 func (l *Layout) appendSkip(dst, key []byte, p place) []byte {
 	if p.where == afterOwn {
 		return appendBound(dst, key[:p.length], afterPrefix)

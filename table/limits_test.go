@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// small makes a table T with a key column and one STRING column. more is further DDL.
+// small makes a table T with a key column and one STRING column. The parameter more holds further DDL statements.
 func small(t *testing.T, more string) (*script, *schema.Table) {
 	t.Helper()
 	s := newScript()

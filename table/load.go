@@ -102,7 +102,7 @@ func checkOf(c *schema.Column) loadCheck {
 	return checkWhole
 }
 
-// load writes the count rows of the input as one Run.
+// load writes all rows of the input as one Run. The parameter count is their number.
 func (c *Changes) load(ctx context.Context, l *loader, count int) error {
 	if count == 0 {
 		return nil
@@ -129,7 +129,7 @@ func (c *Changes) load(ctx context.Context, l *loader, count int) error {
 	return nil
 }
 
-// run checks the count rows of the input and makes a Run of their keys and values.
+// run checks all rows of the input and makes a Run of their keys and values. The parameter count is their number.
 func (l *loader) run(c *Changes, count int) (*Run, error) {
 	var r *Run
 	for row := range count {
@@ -163,7 +163,7 @@ func (l *loader) rowBytes(row int) int {
 	return n
 }
 
-// checkAt makes those checks of a row's value in this column that l.check says.
+// checkAt checks the value of a row in this column. l.check says which checks are needed.
 func (l *loadedColumn) checkAt(c *Changes, t *schema.Table, row int) error {
 	if !l.source.IsNull(row) {
 		switch l.check {
@@ -218,8 +218,8 @@ func (l *loader) appendKey(dst []byte, row int) []byte {
 	}
 }
 
-// checkKeySizeAt returns an error if the key of a row of the input is longer than MaxKeyBytes. encoded is its encoded
-// length.
+// checkKeySizeAt returns an error if the key of a row of the input is longer than MaxKeyBytes. The parameter encoded is
+// the length in bytes of the encoded key.
 func (l *loader) checkKeySizeAt(encoded, row int) error {
 	if encoded <= safeKeyBytes {
 		return nil

@@ -122,7 +122,7 @@ func (m *mapWriter) PutRun(ctx context.Context, r *Run, fresh bool) ([]byte, err
 	return nil, nil
 }
 
-// Capture discards the change. The tests of package changestream check what happens with changes.
+// Capture counts the change and discards it. The tests of package changestream check what happens with changes.
 func (m *mapWriter) Capture(_ context.Context, c *Change) (int, error) {
 	m.captured++
 	return 0, nil

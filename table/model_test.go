@@ -73,7 +73,7 @@ func TestModelOfFloats(t *testing.T) {
 	}
 }
 
-// modelSeeds returns how many seeds a model test runs: all, or a sixth of them in a short test run.
+// modelSeeds returns how many seeds a model test runs: the given number, or a sixth of it in a short test run.
 func modelSeeds(all uint64) uint64 {
 	if testing.Short() {
 		return all / 6
@@ -241,7 +241,8 @@ func (m *model) randomRows(mut *Mutation) {
 	}
 }
 
-// someAsColumns converts a random half of the mutations, other than deletes, to ones whose input comes as columns.
+// someAsColumns returns a copy of muts. In the copy, a random half of the mutations that are not deletes have their
+// input as columns (see asColumns).
 func (m *model) someAsColumns(muts []Mutation) []Mutation {
 	muts = slices.Clone(muts)
 	for i := range muts {
@@ -266,7 +267,7 @@ func asColumns(mut Mutation) Mutation {
 	return mut
 }
 
-// valueSource is a value.Source that holds Values.
+// valueSource is a value.Source that holds the values of one column.
 type valueSource struct {
 	values []value.Value
 	typ    *value.Type
@@ -326,8 +327,8 @@ func (m *model) randomKeySet(l *Layout, most int) KeySet {
 
 func modelKey(t *schema.Table, row []value.Value) string { return keyText(keyOf(row, t.Key)) }
 
-// commit applies mutations to the model. It returns the codes that the real commit may return: OK, or one code for
-// each constraint that the commit violates.
+// commit applies mutations to the model. It returns the codes of which the real commit must return one: OK, or the
+// codes for all constraints that the commit violates.
 func (m *model) commit(muts []Mutation) []codes.Code {
 	before := map[*schema.Table]map[string][]value.Value{}
 	for t, rows := range m.rows {
@@ -495,7 +496,8 @@ func indexKeyText(row []value.Value, key []schema.KeyPart) string {
 	return keyText(parts)
 }
 
-// compareParts compares rows by key parts, in stored order.
+// compareParts compares two keys, or first parts of keys, in stored order. If one has fewer parts than the other, it
+// compares only that many parts.
 func compareParts(parts []schema.KeyPart, a, b []value.Value) int {
 	for i, p := range parts[:min(len(a), len(b))] {
 		c := value.Compare(a[i], b[i], p.Column.Type)

@@ -33,17 +33,17 @@ type Mutation struct {
 	Table   *schema.Table
 	Columns []*schema.Column // the columns of each row of Rows; not for Delete
 	Rows    [][]value.Value
-	Keys    KeySet // of Delete
+	Keys    KeySet // for Delete: the keys of the rows to delete
 	// Sources, if not nil, replaces Rows. It has one source for each column in Columns, and each source has Count
 	// values.
 	Sources []value.Source
 	Count   int
 }
 
-// Apply applies the mutations of one commit in order. After the last one, it checks the constraints that need not hold
-// in between. All tables belong to one schema version. now is the current time: a value for a column with
-// allow_commit_timestamp must not be later than now. The method Count of the returned Changes gives the mutation count
-// for commit_stats.
+// Apply applies the mutations of one commit in order. After the last one, it checks the constraints that earlier
+// mutations may violate as long as later ones repair the violation. All tables belong to one schema version. now is the
+// current time: a value for a column with allow_commit_timestamp must not be later than now. The method Count of the
+// returned Changes gives the mutation count for commit_stats.
 func Apply(ctx context.Context, w Writer, tables *Descriptors, muts []Mutation, now time.Time) (*Changes, error) {
 	c := NewChanges(w, tables, now)
 	c.dml, c.actions = false, newActions(muts)

@@ -34,15 +34,17 @@ type pendingSource struct {
 type source struct {
 	kind  sourceKind
 	place int // the index of the key part, of the field, or of the virtual column, depending on kind
-	field int // for fromEither: the index of the field
+	field int // for fromEither: the index in Projection.fields
 	desc  bool
 	typ   *value.Type
-	size  int // the data size in bytes of each value if all values of the type have the same size; otherwise one of the following
+	// size is the data size in bytes of each value if all values of the type have the same size; otherwise it is
+	// sizeOfPayload or sizeOfParts.
+	size int
 }
 
 const (
-	sizeOfPayload = 0 // the data size is the length of the payload
-	sizeOfParts   = -1
+	sizeOfPayload = 0  // the data size is the length of the payload
+	sizeOfParts   = -1 // the data size depends on the contents of the payload (see value.RowDataSize)
 )
 
 func sizeOf(t *value.Type) int {
@@ -102,9 +104,9 @@ func NewProjection(t *schema.Table, index *schema.Index, columns []*schema.Colum
 	return p, nil
 }
 
-// source finds where the value of c is stored. Until numberFields runs, the place of a field is its ColumnID. depth
-// is how many generated columns led to c, each computed from the next; it is limited, so that a cycle ends in an
-// error.
+// source finds where the value of c is stored. In the result, a field has its ColumnID in place of its index, until
+// numberFields replaces the ID. depth is the number of generated columns that led to c, each computed from the next;
+// it is limited, so that a cycle ends in an error.
 func (p *Projection) source(c *schema.Column, depth int) (source, error) {
 	if c.Ordinal < 0 {
 		return p.virtualSource(c, depth)
@@ -186,7 +188,7 @@ type located struct {
 	offsets  []int         // the offsets in key at which the key parts begin
 	fields   []field       // the positions of the fields in val
 	virtual  []value.Value // computed columns
-	data     int64         // the number of bytes of data that appendWire has appended
+	data     int64         // total data size in bytes of the values that appendWire and appendTo have appended
 	args     []value.Value // buffer for the arguments of computed columns
 	text     textArena
 
@@ -286,7 +288,7 @@ func (l *located) keepVirtual() {
 }
 
 // argument decodes a column from which virtual column v is computed. It does not copy a PROTO if v belongs to a query
-// plan, because what a plan computes from a PROTO does not refer to the bytes of the PROTO.
+// plan, because a value that a plan computes from a PROTO does not refer to the bytes of the PROTO.
 func (l *located) argument(v *virtual, s source) (value.Value, error) {
 	if v.column.Ordinal < 0 && s.kind == fromValue && s.typ.Kind == value.Proto && !l.fields[s.place].isNull() {
 		return value.OfProto(l.fields[s.place].of(l.val)), nil
@@ -358,7 +360,7 @@ func (l *located) appendWire(dst []byte, sources []source) []byte {
 	return dst
 }
 
-// rowSize returns how many bytes a value counts in Rows.DataSize. payload is the stored form of the value.
+// rowSize returns how many bytes a value adds to Rows.DataSize. payload is the stored form of the value.
 func (s *source) rowSize(payload []byte) int {
 	switch {
 	case s.size > 0:
@@ -369,8 +371,8 @@ func (s *source) rowSize(payload []byte) int {
 	return value.RowDataSize(payload, s.typ)
 }
 
-// wireSize returns how many bytes a key part counts in Rows.DataSize. field is the part in wire form, as appendWire
-// appended it.
+// wireSize returns how many bytes a key part adds to Rows.DataSize. The parameter field is the part in wire form, as
+// appendWire has appended it.
 func (s *source) wireSize(field []byte) int {
 	if s.size > 0 && !value.IsNullField(field) {
 		return s.size

@@ -34,9 +34,9 @@ type Read struct {
 }
 
 // A stored row of more than LargeRow bytes is charged with largeRowFactor times its size, from when it is found until
-// the next row is found. One half is for the storage engine, which keeps the block with the row in memory outside of
-// Go's heap. The other half is for the copy that Get or Values makes. A charge of at most maxWaiting bytes may wait for
-// free memory; a larger one fails at once (see hold).
+// the next row is found. One half of the charge is for the storage engine, which keeps the block with the row in
+// memory outside of Go's heap. The other half is for the copy that Get or Values makes. If memory is short, a charge of
+// at most maxWaiting bytes waits for free memory, and a larger charge fails at once (see Rows.hold).
 const (
 	LargeRow       = 64 << 10
 	largeRowFactor = 2
@@ -175,9 +175,9 @@ func (r *Rows) locate(key, val []byte) error {
 }
 
 // hold charges the request's memory for a row of n bytes and releases the charge for the row before. It keeps the old
-// charge if that fits the new row, so that a scan of large rows does not make a new charge for each row. A charge of
-// more than maxWaiting bytes fails at once instead of waiting for free memory, because the engine would keep the block
-// in memory during the wait.
+// charge if that fits the new row, so that a scan of large rows does not make a new charge for each row. If memory is
+// short, a charge of more than maxWaiting bytes fails at once instead of waiting, because the engine would keep the
+// block with the row in memory during the wait.
 func (r *Rows) hold(n int) error {
 	need := int64(n) * largeRowFactor
 	if charged := r.large.Used(); n > LargeRow && need <= charged && need > charged/2 {
@@ -292,8 +292,8 @@ func (r *Rows) ColumnSize(i int) int {
 	return r.row.virtual[place].WireSize()
 }
 
-// DataSize returns the size in bytes of all values that AppendWire and AppendColumn have appended so far, without the
-// overhead of their encoding.
+// DataSize returns the total data size in bytes of the values that AppendWire, AppendColumn and Fill have appended so
+// far. The data size of a value does not include the overhead of its encoding.
 func (r *Rows) DataSize() int64 { return r.row.data }
 
 // Values appends the values of the current row to dst. The values do not refer to the row's bytes. If a value is

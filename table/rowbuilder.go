@@ -8,8 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// rowBuilder makes whole rows from the values that a mutation or a DML statement gives for some columns. What depends
-// only on the list of columns is computed once, when the rowBuilder is made.
+// rowBuilder makes whole rows from the values that a mutation or a DML statement gives for some columns. Its own
+// fields depend only on the table, the operation and the list of columns, so they are computed once for many rows.
 type rowBuilder struct {
 	*target
 	op      Op
@@ -169,7 +169,7 @@ func (b *rowBuilder) count() {
 	b.updates = given + refreshed + int64(len(b.refreshed))
 }
 
-// fillNew sets row to the new row that has these values in b.columns, and checks the value of each column.
+// fillNew makes a new row in row, with the values vals in b.columns, and checks the value of each column.
 func (b *rowBuilder) fillNew(c *Changes, row []value.Value, vals []value.Value) error {
 	clear(row)
 	b.set(row, vals)
@@ -193,7 +193,7 @@ func (b *rowBuilder) fillNew(c *Changes, row []value.Value, vals []value.Value) 
 	return c.checkValues(b.table, b.generated, row)
 }
 
-// propose sets row to the new row that has these values in b.columns, without checks.
+// propose makes a new row in row, with the values vals in b.columns. It checks nothing.
 func (b *rowBuilder) propose(row []value.Value, vals []value.Value) error {
 	clear(row)
 	b.set(row, vals)
@@ -232,7 +232,7 @@ func (g *target) asKeys(row []value.Value) {
 	}
 }
 
-// fillOmitted sets the columns of a new row that are not given to their defaults or to NULL.
+// fillOmitted sets each column in b.omitted to its default, or to NULL if it has none.
 func (b *rowBuilder) fillOmitted(row []value.Value) (err error) {
 	for _, col := range b.omitted {
 		if row[col.Ordinal], err = DefaultOf(col); err != nil {

@@ -14,8 +14,9 @@ import (
 //
 // The value of an index entry holds the STORING columns in the same form. It also holds a FLOAT64 or FLOAT32 of the
 // entry's key if the encoding in the key loses a part of the value (see value.AsKey), so that a read through an index
-// shows -0 where the row holds -0. In a primary key, -0 is stored as 0. A reader skips unknown IDs, which belong to
-// dropped columns. A column that is missing is NULL; perhaps it was added after the row was written.
+// shows -0 where the row holds -0. A column of the primary key needs no copy, because -0 is stored as 0 there. A
+// reader skips unknown IDs, which belong to dropped columns. A column that is missing is NULL; perhaps it was added
+// after the row was written.
 const rowVersion = 1
 
 // field is the position of a column's payload in a row's value: the bytes [start, end). The zero field, absent, means
@@ -27,7 +28,8 @@ var absent = field{}
 func (f field) isNull() bool       { return f.end == 0 }
 func (f field) of(b []byte) []byte { return b[f.start:f.end] }
 
-// findFields stores in fields the positions of the columns ids in val, the value of a row. ids must be ascending.
+// findFields searches val, the value of a row, for the columns with the given IDs and stores their positions in fields.
+// ids must be ascending.
 func findFields(val []byte, ids []schema.ColumnID, fields []field) error {
 	if len(val) == 0 || val[0] != rowVersion {
 		return errRow(val)
@@ -76,8 +78,9 @@ func errRow(val []byte) error {
 	return fmt.Errorf("malformed stored row: %x", val[:min(len(val), 32)])
 }
 
-// appendRowValue appends the stored value of a row or index entry to dst. It holds the given columns, except those that
-// are NULL in row. columns must be sorted by ID. The positions of pending commit timestamps are appended to pending.
+// appendRowValue appends the stored value of a row or index entry to dst. The value holds the given columns, except
+// those that are NULL in row. columns must be sorted by ID. appendRowValue also appends the positions of pending commit
+// timestamps to pending.
 func appendRowValue(dst []byte, columns []*schema.Column, row []value.Value, pending []Pending) ([]byte, []Pending) {
 	start := len(dst)
 	dst = append(dst, rowVersion)

@@ -25,18 +25,24 @@ import (
 
 // TestScripts checks the output of the scripts in testdata/scripts. Commands:
 //
-//	ddl                                 statements, ended by ;
-//	commit [quiet]                      mutations, one per line: OP table (columns) [row]... or delete table keys...
-//	dml [quiet]                         one statement: inserts as in commit; update table (columns) [values] [key]; delete table [key]
-//	read table[@index] (columns) [limit=n] [reverse] [pending]     key set, one item per line
-//	spans table[@index]                 key set: the spans it covers
-//	fill index | validate KIND table [column]   with chunk=n
-//	expired table before=time           the expired rows that are found, in chunks of two, and the table or index that was searched
-//	expire table before=time [bytes=n]  deletes the rows that the last expired has found
-//	dump                                all keys and values
+//	ddl                                   runs DDL statements, which are separated by ;
+//	commit [quiet] [open]                 commits mutations, one per line: OP table (columns) [row]..., or
+//	                                      delete table keys...
+//	dml [quiet] [open]                    runs one DML statement. Each line changes one row: insert, insert_or_ignore or
+//	                                      insert_or_update table (columns) [row]; update table (columns) [values] [key];
+//	                                      delete table [key]
+//	read table[@index] column... [limit=n] [reverse] [pending]   prints the rows of a key set
+//	spans table[@index]                   prints the spans of a key set
+//	fill table@index                      makes the entries of an index
+//	fillcolumn table column               fills a new column
+//	validate table[@index] KIND [column]  checks existing rows or entries (see validationKinds)
+//	expired table before=time             prints the range that is searched for expired rows, and those rows
+//	expire table before=time [bytes=n]    deletes the rows that the last command expired has found
+//	dump                                  prints all keys and values
 //
 // An item of a key set is the word all, a key such as [1, "a"], or a range such as [1] .. (2), where brackets mark
-// closed ends and parentheses open ends. The writes of a failed commit or dml are undone.
+// closed ends and parentheses open ends. The argument quiet suppresses the list of writes. With the argument open,
+// commit timestamps stay pending. The writes of a failed commit or dml are undone.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
 		s := newScript()
@@ -257,7 +263,8 @@ func keyColumnsOf(l *Layout) []*schema.Column {
 	return columns
 }
 
-// object returns the table, and the index if any, that name denotes. name is "table" or "table@index".
+// object returns the table, the index (nil for a table) and the layout that belong to a name. The name has the form
+// "table" or "table@index".
 func (s *script) object(name string) (*schema.Table, *schema.Index, *Layout) {
 	name, index, ok := strings.Cut(name, "@")
 	t := s.catalog.Table(name)
@@ -540,7 +547,7 @@ func decodeIn(t *schema.Table, x *schema.Index, key, val []byte) (string, bool) 
 	return b.String(), true
 }
 
-// show prints a value as its JSON form.
+// show returns a value in its JSON form, or PENDING for a pending commit timestamp.
 func show(v value.Value, t *value.Type) string {
 	if v.IsPending() {
 		return "PENDING"
@@ -581,8 +588,8 @@ func (p *lineParser) columns(t *schema.Table) []*schema.Column {
 	return columns
 }
 
-// json parses a JSON array. The text may have parentheses in place of the array's brackets; open is true if it begins
-// with a parenthesis.
+// json parses a JSON array. The text may have parentheses in place of the array's brackets; the result open is true if
+// the text begins with a parenthesis.
 func (p *lineParser) json() (items []any, open bool, err error) {
 	p.done()
 	text := p.rest

@@ -11,8 +11,8 @@ import (
 // target is a table that a Changes writes: the table's descriptor, and buffers for the current row.
 type target struct {
 	*descriptor
-	generated []*schema.Column // the descriptor's columns computed or written, depending on virtual in newTarget
-	read      located          // the positions of the stored columns in the row that decode last decoded
+	generated []*schema.Column // the generated columns to compute: descriptor.written or descriptor.computed
+	read      located          // the row that the last call of decode has read, in stored form
 	old       []value.Value
 	row       []value.Value
 	changed   []bool // by Ordinal: whether the change writes the column of row
@@ -53,8 +53,8 @@ func (g *target) decode(row []value.Value, s Stored) error {
 }
 
 // generate computes the generated columns of row: those that are not stored, and those that are stored and read a
-// changed column. In changed, it marks the columns whose values may now differ. A nil changed means that no column has
-// changed.
+// changed column. The parameter changed says for each column, indexed by Ordinal, whether it has changed; nil means
+// that no column has. In this slice, generate also marks the generated columns whose values may now differ.
 func (g *target) generate(row []value.Value, changed []bool) error {
 	for _, c := range g.generated {
 		// In a new row, every column counts as changed, even a column that is computed from no other column.
@@ -79,9 +79,9 @@ func (g *target) generate(row []value.Value, changed []bool) error {
 	return nil
 }
 
-// checkBecoming returns an error if a schema change is giving the generated column c a new expression, and this
-// expression has another value for row than the current one. It checks only columns that are stored in the row, in a
-// key or in an index.
+// checkBecoming returns an error if a schema change is giving the generated column c a new expression, and the new
+// expression has another value for row than the current one. A schema change sets c.Becoming only if a row, a key or an
+// index entry stores the values of c.
 func (g *target) checkBecoming(c *schema.Column, row []value.Value) error {
 	if c.Becoming == nil || c.Becoming.Generated == nil {
 		return nil

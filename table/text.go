@@ -36,7 +36,7 @@ func keyOf(row []value.Value, parts []schema.KeyPart) []value.Value {
 // KeyText formats a stored key of this layout for an error message.
 func (l *Layout) KeyText(key []byte) string { return l.storedText(key) }
 
-// storedText prints a stored key.
+// storedText formats a stored key as keyText does. For a malformed key it returns {}.
 func (l *Layout) storedText(key []byte) string {
 	vals, err := l.DecodeKey(nil, key)
 	if err != nil {

@@ -72,7 +72,7 @@ type validator struct {
 	schema.Validation
 	view    View
 	layout  *Layout
-	parents *Layout     // of the parent table, for ValidateParents
+	parents *Layout     // the layout of the parent table, for ValidateParents
 	foreign *foreignKey // for ValidateForeignKey
 	now     time.Time
 }
@@ -221,7 +221,8 @@ func validateUnique(ctx context.Context, view View, x *schema.Index, after []byt
 	declared := func(key []byte) []byte { return key[:p.PrefixLen(key, len(x.Key))] }
 	var last []byte // the declared key of the previous entry
 	if after != nil {
-		_, live, err := view.Get(ctx, after, LockShared) // the entry at after may have been deleted since the previous chunk was read
+		// The last entry of the previous chunk may have been deleted since that chunk was read.
+		_, live, err := view.Get(ctx, after, LockShared)
 		if err != nil {
 			return Chunk{}, err
 		}

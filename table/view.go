@@ -35,11 +35,12 @@ const (
 	// LockCheck is LockShared for reads on which constraints depend. It takes a lock even under REPEATABLE READ, where
 	// other reads take none.
 	LockCheck
-	// LockWriterSharedTimestamp locks a key whose commit timestamp is pending
-	// (https://cloud.google.com/spanner/docs/introspection/lock-statistics). Two transactions never have the same
-	// commit timestamp, so other transactions may also lock the same range in this mode. Other transactions may
-	// neither read in that range with a lock nor write a key whose timestamp is already known. A Get in this mode sees
-	// only the writes of its own transaction.
+	// LockWriterSharedTimestamp is for writing a key whose commit timestamp is pending
+	// (https://cloud.google.com/spanner/docs/introspection/lock-statistics). Writer.Put locks the range in which
+	// the key will lie after the commit. Other transactions may lock the same range in this mode, because two
+	// transactions never have the same commit timestamp. They may neither read in the range with a lock nor write a
+	// key there whose timestamp is already known. A Get in this mode locks nothing, and sees only the writes of its own
+	// transaction.
 	LockWriterSharedTimestamp
 )
 
@@ -60,10 +61,11 @@ type BatchView interface {
 	View
 	// Timestamp returns the timestamp of the snapshot.
 	Timestamp() mvcc.Timestamp
-	// GetEach reads keys in order. For each key it calls found with the value, or with ok false if there is none; the
-	// value is valid until found returns. If found returns false, GetEach stops; the caller then reads this key and
-	// those after it with Get, if it needs them. Keys in descending order cost the least. since is a hint: GetEach is
-	// faster if most of the values were written at or after since; 0 means that nothing is known.
+	// GetEach reads keys in order. For each key it calls the function found with the value, or with a false ok if there
+	// is none. The value is valid until that call returns. If the function returns false, GetEach stops; the caller
+	// then reads this key and those after it with Get, if it needs them. Keys in descending order cost the least. The
+	// parameter since is a hint: GetEach is faster if most of the values were written at or after that timestamp; 0
+	// means that nothing is known.
 	GetEach(ctx context.Context, keys [][]byte, since mvcc.Timestamp, found func(i int, val []byte, ok bool) bool) error
 }
 
@@ -83,7 +85,8 @@ type ScanOptions struct {
 // a scan must collect them first.
 type Cursor interface {
 	Next() bool // moves to the next key (in a reverse scan, the previous one); false at the end or on an error
-	// SkipTo makes the next call of Next move to the first key at or after key. It works in forward scans only.
+	// SkipTo makes the next call of Next move to the given key or, if it is missing, to the first key after it. SkipTo
+	// works in forward scans only.
 	SkipTo(key []byte)
 	Key() []byte   // valid until the next move
 	Value() []byte // valid until the next move

@@ -23,7 +23,8 @@ const besideCommits = 300
 // TestReadBesideCommit checks the reads that other requests of a transaction make while the transaction commits. Each
 // such read must be refused, or return a value that is still valid at the commit timestamp.
 func TestReadBesideCommit(t *testing.T) {
-	for _, mode := range modes[:2] { // in RepeatableRead, what was read may have changed by the commit
+	// The first two modes are serializable. In RepeatableRead, a value may change between its read and the commit.
+	for _, mode := range modes[:2] {
 		for _, how := range []struct {
 			name string
 			read func(*Request) (string, error)

@@ -23,11 +23,11 @@ type CommitOptions struct {
 	// MaxDelay is how long the commit may wait, so that it shares a sync with other commits: max_commit_delay, 0 to
 	// 500 ms.
 	MaxDelay time.Duration
-	// Mutations, if not nil, points to the count that commit_stats reports. Commit reads it after apply has run, and
-	// stores it in the Outcome.
+	// Mutations, if not nil, points to the count that commit_stats reports. Commit reads the count after it has applied
+	// the mutations, and stores it in the Outcome.
 	Mutations *int64
-	// Memory is the account of all other memory that the request uses; nil if the account is not known. A commit
-	// whose writes can never fit into the budget beside that memory is refused at once.
+	// Memory is the account of the memory that the Commit request uses outside the transaction; nil if the account is
+	// not known. If the transaction's writes can never fit into the budget beside that memory, Commit fails at once.
 	Memory *memory.Account
 }
 
@@ -55,7 +55,7 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 			return 0, err
 		}
 		t.Fail(err)
-		return 0, t.err // if the transaction was aborted first, that explains err
+		return 0, t.err // t.err, not err: if the transaction was aborted before Fail, t.err says why
 	}
 	if t.wrote() {
 		ts, err = t.write(ctx, opts)
@@ -69,8 +69,9 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 	return ts, err
 }
 
-// close makes the transaction refuse all writes of requests other than Commit's own, and those of their reads that
-// Commit would have to validate. It returns a savepoint of the writes so far.
+// close closes the transaction to all requests other than Commit's own. A request that is already running can no longer
+// write, and can no longer make a read that Commit would have to validate. close returns a savepoint of the writes so
+// far.
 func (t *Tx) close() Savepoint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -240,9 +241,10 @@ func (t *Tx) appendRecords(b kv.Batch, f *pendingCommit) (changestream.Touched, 
 	return t.changes.Append(b, t.m.streams, f.ts, &tx)
 }
 
-// longCommit is the size in bytes from which on a batch takes so much CPU time to write that this time is measured: the
-// request's meter then runs during the commit, the wait for the sync included. A shorter batch takes only microseconds
-// of CPU time. So its commit counts as a wait (cpu.Waiting): the meter pauses, and other goroutines may use the thread.
+// longCommit is a size of batches in bytes. Writing a batch of this size or more takes much CPU time. To measure it,
+// the request's meter runs during the whole commit, including the wait for the sync. Writing a shorter batch takes only
+// microseconds of CPU time. So its commit counts as a wait (cpu.Waiting): the meter pauses, and other goroutines may
+// use the thread.
 const longCommit = 64 << 10
 
 // fill adds the transaction's writes to batch b. It adds the keys of the writes to the parameter where, which
@@ -270,7 +272,7 @@ func (t *Tx) fill(b *mvcc.Batch, f *pendingCommit, where *written) (err error) {
 		}
 		val = w.val
 		if len(w.pending) > 0 {
-			val = bytes.Clone(val) // a request that began before the commit may be reading it
+			val = bytes.Clone(val) // a request that began before the commit may be reading the original
 		}
 		for _, p := range w.pending {
 			p.Fill(val, f.ts)

@@ -67,7 +67,7 @@ type crashRun struct {
 	clients int
 	clock   *fakeClock
 	mem     *vfs.MemFS
-	fs      vfs.FS // mem, with a crash before some writes
+	fs      vfs.FS // a wrapper of mem that simulates a crash before some writes
 	watched *watched
 
 	mu      sync.Mutex // guards the fields below
@@ -161,7 +161,8 @@ func (r *crashRun) step(m *Manager, rng *rand.Rand) {
 	r.mu.Unlock()
 	ctx := context.Background()
 	val := binary.BigEndian.AppendUint32(nil, uint32(n))
-	val = append(val, make([]byte, rng.IntN(3)*rng.IntN(30_000))...) // sometimes several blocks of the write-ahead log
+	// Some values are longer than a block of the write-ahead log.
+	val = append(val, make([]byte, rng.IntN(3)*rng.IntN(30_000))...)
 	var ts mvcc.Timestamp
 	var err error
 	for options := (Options{ID: clientID(n)}); ; {
@@ -228,7 +229,7 @@ func (r *crashRun) checkCatalogs(store kv.Store) (newest mvcc.Timestamp, err err
 
 func (r *crashRun) readAt(m *Manager, rng *rand.Rand) {
 	b := Bound{Kind: ExactStaleness, Duration: time.Duration(rng.IntN(100)) * time.Millisecond}
-	if rng.IntN(2) == 0 { // a strong read, so that the bound is moved in the background
+	if rng.IntN(2) == 0 { // a strong read, so that the oracle raises its bound on disk in the background
 		b = Bound{}
 	}
 	for range 1 + rng.IntN(4) {

@@ -19,21 +19,24 @@ type cursor struct {
 	err     error
 
 	key, value []byte
-	keyBuf     []byte    // holds key if key comes from a write
-	span       *readSpan // the range that Commit validates, less if the scan ends early; nil if it validates none
-	growing    *scanLock // locks the range piece by piece; nil if it is locked as a whole or not at all
+	keyBuf     []byte // the bytes of the field key, if the key comes from a write
+	// span is the range that Commit will validate, or nil if Commit does not validate this scan. Close shortens the
+	// range if the scan stops early.
+	span    *readSpan
+	growing *scanLock // locks the range piece by piece; nil if the range is locked as a whole or not at all
 
-	// If there are writes, over and base each stand on the first of their keys that Next has not returned yet.
+	// If the range contains writes, Next merges two sequences of keys: c.base iterates over the committed keys, and
+	// c.over iterates over the transaction's own writes.
 	writes   *btree.Map[string, write] // a copy of the transaction's writes; later writes do not change it
 	over     btree.MapIter[string, write]
-	overOK   bool // over stands on a key of the range that Next has not returned
-	baseOK   bool // base stands on a key of the range that Next has neither returned nor skipped
-	baseRead bool // base has been moved to its first key
+	overOK   bool // c.over stands on a key of the range that Next has not returned yet
+	baseOK   bool // c.base stands on a key of the range: the next one to merge, or the one that Next returned last
+	baseRead bool // c.base has been moved to its first key
 	merged   bool
 }
 
-// open starts the scan of the committed keys in [start, end), and moves c.over to the transaction's first write in
-// that range.
+// open starts the scan of the committed keys in [start, end). It moves c.over to the transaction's first write in that
+// range, or to the last one if the scan is in reverse.
 func (c *cursor) open(start, end string) (err error) {
 	c.start, c.end = start, end
 	c.baseOK, c.baseRead = false, false
@@ -53,7 +56,7 @@ func (c *cursor) open(start, end string) (err error) {
 	switch {
 	case !c.reverse:
 		c.overOK = c.over.Seek(start)
-	case c.over.Seek(end): // over is past the range now; the key before is its last
+	case c.over.Seek(end): // c.over is now past the range, so Prev moves it to the last write in the range
 		c.overOK = c.over.Prev()
 	default:
 		c.overOK = c.over.Last()

@@ -99,7 +99,7 @@ const (
 )
 
 type faultRun struct {
-	crashRun // records what was issued and acknowledged, and checks it
+	crashRun // records the issued and the acknowledged commits, and checks that the store holds them
 	fault    fault
 	disk     *disktest.Disk
 	calls    *atomic.Int64

@@ -24,8 +24,8 @@ import (
 )
 
 // TestSerialOrder checks that transactions that run at the same time have the guarantees of their modes. It runs random
-// transactions of all modes, and compares the reads of each transaction that committed, at timestamp C, with later
-// reads of the database at past timestamps. These statements must hold:
+// transactions of all modes. Afterwards it repeats the reads of each committed transaction in snapshots at past
+// timestamps, and compares the results. C is the commit timestamp of the transaction. These statements must hold:
 //
 //   - in a serializable transaction, each read returned the state just before C, so the order of timestamps is a
 //     serial order;
@@ -70,7 +70,7 @@ type ran struct {
 	tx           *Tx
 	ts           mvcc.Timestamp
 	reads        []observedRead
-	wrote        map[string]string // by key; "" is a delete
+	wrote        map[string]string // the values that the attempt wrote, by key; "" is a delete
 }
 
 // observedRead is one read of a transaction: its range, the writes that the transaction had made before it, and its
@@ -213,7 +213,7 @@ func (r *ran) readPart(ctx context.Context, s observedRead, limit int, opts tabl
 	return nil
 }
 
-// from reads the point or range of s in a view, and merges the writes of own into the result.
+// from reads the point or range of s in a view, and applies the writes in the parameter own to the result.
 func (s observedRead) from(ctx context.Context, view table.View, own map[string]string, lock table.Lock) (string, error) {
 	rows := map[string]string{}
 	if s.end == "" {

@@ -112,7 +112,7 @@ func strong(t *testing.T, m *Manager, k string) string {
 }
 
 // TestVisibleMeansDurable: no read sees a commit before its batch is durable, nor before all earlier commits are
-// durable. The commit holds its locks until then.
+// durable. A commit holds its locks until reads see it.
 func TestVisibleMeansDurable(t *testing.T) { synctest.Test(t, testVisibleMeansDurable) }
 
 func testVisibleMeansDurable(t *testing.T) {
@@ -265,8 +265,9 @@ func testPendingKeysAreLocked(t *testing.T) {
 		if after := scan(); after != before {
 			t.Errorf("phantom: %q, then %q", before, after)
 		}
-		// A pending write locks only keys above all visible timestamps. So the transaction other can still read the row
-		// that was inserted before. It is older than waiter, so a conflict would abort waiter.
+		// The transaction in the variable waiter will write a key with a pending commit timestamp. It will lock only
+		// keys with timestamps at or above the watermark. So the transaction in the variable other can still read the
+		// row that was inserted before. It is the older one of the two, so a conflict would abort the waiter.
 		existing := append([]byte(nil), row...)
 		table.Pending{Offset: 1, Desc: desc}.Fill(existing, old)
 		other := m.Begin(Options{})

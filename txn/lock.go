@@ -36,8 +36,8 @@ const recheck = 50 * time.Millisecond
 // gets its locks. Since a retry keeps its age, each transaction becomes the oldest sooner or later. A background
 // transaction counts as younger than all others, and is aborted instead of waiting.
 //
-// One mutex guards the table. To lock a point takes one look-up in a small ordered map. In a table split into shards,
-// finding the shard alone would cost more.
+// One mutex guards the table. To lock a point takes one look-up in a small ordered map. If the table were split into
+// shards, finding the shard would already cost more than that look-up.
 type lockTable struct {
 	m  *Manager
 	mu sync.Mutex
@@ -164,9 +164,10 @@ func (l *lockTable) acquire(ctx context.Context, t *Tx, start, end string, mode 
 	return err
 }
 
-// acquireOrExtend acquires r. held may be a lock that r's transaction already has, in the same mode, on a range
-// adjacent to r. If nothing blocks r, acquireOrExtend extends held by r's range instead of adding a lock. It returns
-// the lock that the caller may pass as held in the next call, or nil.
+// acquireOrExtend acquires r. The parameter held is nil, or a lock that r's transaction already has in the same mode on
+// a range adjacent to r. In the second case, if nothing blocks r, acquireOrExtend adds r's range to that lock instead
+// of adding a lock to the table. It returns the lock that the caller may pass in the parameter held of the next call,
+// or nil.
 func (l *lockTable) acquireOrExtend(ctx context.Context, held, r *request) (*request, error) {
 	l.mu.Lock()
 	if err := r.tx.check(); err != nil {

@@ -277,7 +277,7 @@ func TestFailedCommit(t *testing.T) {
 	m, _ := manual(t)
 	ctx := context.Background()
 	tx := m.Begin(Options{})
-	refused := usererror.NegativeStaleness(-1) // any error
+	refused := usererror.NegativeStaleness(-1) // stands for any error that the function may return
 	for range 2 {
 		_, err := tx.Commit(ctx, func(w table.Writer) error {
 			return errors.Join(w.Put(ctx, key("a"), nil, nil, nil), refused)

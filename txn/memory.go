@@ -23,8 +23,8 @@ const (
 type footprint struct {
 	account memory.Account
 	counts  bool  // the account belongs to a budget; if false, nothing is charged
-	writes  int64 // bytes
-	locks   int64 // bytes
+	writes  int64 // estimated bytes that the buffered writes take
+	locks   int64 // estimated bytes that the locks take
 	charged int64 // bytes of writes and locks charged to the account so far
 	ended   bool  // the account is closed
 }
@@ -53,7 +53,8 @@ func (t *Tx) chargeLock(ctx context.Context, count int) error {
 }
 
 // charge charges due bytes, a result of footprint.due. It may wait for memory, so the caller must hold no mutex.
-// request is the account of all other memory of the request that needs the bytes; nil if the account is not known.
+// The parameter request is the account of the memory that the calling request uses outside the transaction; nil if the
+// account is not known.
 func (t *Tx) charge(ctx context.Context, due int64, request *memory.Account) error {
 	if due == 0 {
 		return nil

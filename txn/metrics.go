@@ -15,7 +15,7 @@ type Metrics struct {
 	Aborts       [AbortReasons]int64
 }
 
-// AbortReason says why a transaction was aborted, so that its client must run it again.
+// AbortReason says why a transaction was aborted. The client must run an aborted transaction again.
 type AbortReason uint8
 
 const (
@@ -24,7 +24,7 @@ const (
 	AbortConflict                        // another transaction changed a key that this one read or writes
 	AbortIdle                            // it was idle, and another transaction wanted a lock that it held
 	AbortSchemaChange                    // a schema change altered a schema object that it read or wrote
-	AbortExpired                         // its read timestamp is older than the retention of versions
+	AbortExpired                         // the versions at its read timestamp may already be deleted
 	// AbortReasons is the number of reasons.
 	AbortReasons
 )

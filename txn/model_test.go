@@ -22,7 +22,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestModel checks that all reads of transactions return what a plain model says, which is the list of all commits.
+// TestModel compares all reads of transactions with a plain model of the database, which is the list of all commits.
 // The test takes random steps in several transactions, in one goroutine. A request that would have to wait for a lock
 // returns an error instead. The model predicts which optimistic commits conflict. A failing seed takes the same steps
 // when it runs again.
@@ -49,21 +49,21 @@ type model struct {
 	m     *Manager
 	log   []string
 
-	commits []modelCommit // by timestamp
+	commits []modelCommit // in the order of their timestamps
 	txs     []*modelTx
 }
 
 type modelCommit struct {
 	ts    mvcc.Timestamp
-	wrote map[string]string // "" is a delete
+	wrote map[string]string // the values that the commit wrote, by name; "" is a delete
 }
 
 type modelTx struct {
 	name  string
 	tx    *Tx
-	own   map[string]string
+	own   map[string]string // the values that the transaction wrote, by name; "" is a delete
 	saved Savepoint
-	kept  map[string]string // own at the savepoint
+	kept  map[string]string // a copy of own that was made together with the savepoint
 	reads []modelRead
 	tried bool // a commit was tried and cancelled, so the transaction may hold locks
 }
@@ -115,7 +115,7 @@ func (m *model) step() {
 	case n < 95:
 		m.clock.advance(time.Duration(m.rng.IntN(12)-1) * time.Millisecond)
 	case n < 99:
-		if m.rng.IntN(3) == 0 { // every open transaction is now older than the stored versions
+		if m.rng.IntN(3) == 0 { // after this, the snapshots of all open transactions are too old to be read
 			m.clock.advance(modelRetention + time.Millisecond)
 		}
 		m.note("collect")
@@ -175,8 +175,8 @@ func applyWrites(rows, wrote map[string]string) {
 	}
 }
 
-// changed reports whether a name in [start, end), or the name start if end is empty, was written after the timestamp
-// since.
+// changed reports whether a commit after a timestamp (the parameter since) wrote a name in [start, end). If end is
+// empty, only the name in the parameter start counts.
 func (m *model) changed(start, end string, since mvcc.Timestamp) bool {
 	for _, c := range m.commits {
 		for k := range c.wrote {

@@ -47,8 +47,8 @@ import (
 // below the bound were used. Neither commits nor reads wait for the clock then, but a client that commits, and at
 // once reads at a timestamp of its own clock, would miss its commit. 1.25 seconds keep both costs small, and the
 // restart itself takes a part of that time. Oracle.Close lowers the bound to the newest timestamp in use, so the next
-// start is not ahead of the clock. A backup of the store's files holds the bound of the moment when it was made. That
-// suffices, because it holds no commit above that bound.
+// start is not ahead of the clock. A backup of the store's files holds the bound of the moment when the backup was
+// made. That suffices, because the backup holds no commit above that bound.
 const (
 	// reservation is the distance from the newest timestamp to a new bound on disk. So it is also how far, after a
 	// crash, the first timestamps may be ahead of the clock.
@@ -80,16 +80,16 @@ type Oracle struct {
 	clock func() time.Time
 
 	visible  atomic.Int64 // the watermark: strong reads read at it
-	durable  atomic.Int64 // the bound that is on disk
+	durable  atomic.Int64 // the bound on disk: no read reads above it; after a restart, all new commits are above it
 	inFlight atomic.Int32 // length of pending
 
-	reserving sync.Mutex // held while extend writes a bound; commits write bounds without it
+	reserving sync.Mutex // held while extend writes a bound; commits write bounds without locking it
 
 	mu      sync.Mutex
-	last    mvcc.Timestamp   // the newest timestamp given out or read at; later ones are above it
-	claimed mvcc.Timestamp   // the bound that is on disk or being written
+	last    mvcc.Timestamp   // the newest timestamp given out or read at; the next commit gets a higher one
+	claimed mvcc.Timestamp   // the highest bound that is on disk (see durable) or being written to disk
 	pending []*pendingCommit // commits with a timestamp that are not yet visible; oldest first
-	failed  error            // set if the store may have lost a commit, or is closed; then every commit fails
+	failed  error            // set if the store may have lost a commit, or the oracle is closed; then all commits fail
 
 	renewing bool // a goroutine extends the bound for later reads
 }
@@ -97,10 +97,10 @@ type Oracle struct {
 // pendingCommit is a commit that has its timestamp and is not yet visible.
 type pendingCommit struct {
 	ts    mvcc.Timestamp
-	bound mvcc.Timestamp // the bound that its batch must write, or 0
-	old   mvcc.Timestamp // an older bound on disk, which its batch deletes
+	bound mvcc.Timestamp // the new Oracle.durable, which the commit's batch must write; 0 if it need not write one
+	old   mvcc.Timestamp // the bound that was on disk before, which the commit's batch deletes
 	done  bool           // applied and durable, or abandoned
-	gone  bool           // visible has passed ts
+	gone  bool           // no longer in Oracle.pending: all commits up to ts are done
 	wake  chan struct{}  // closed when gone, or when the store fails; nil if no goroutine waits
 }
 
@@ -170,7 +170,8 @@ func (o *Oracle) Strong(ctx context.Context) (mvcc.Timestamp, error) {
 			}
 			o.last = max(o.last, at)
 			o.show(at)
-			if now-o.Visible() < freshness { // if visible is older, and no commit is in flight, CloseAt below moves the bound
+			// If the watermark is older than freshness and no commit is in flight, CloseAt below raises the bound.
+			if now-o.Visible() < freshness {
 				o.renew(now)
 			}
 		}
@@ -196,7 +197,8 @@ func (o *Oracle) renew(now mvcc.Timestamp) {
 	}
 	o.renewing = true
 	go func() {
-		_ = o.extend(now+renewal, now+reservation) // a read that lacks the bound calls extend itself, and gets the error
+		// The error may be dropped: a read that needs a higher bound calls extend itself, and gets the error.
+		_ = o.extend(now+renewal, now+reservation)
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.renewing = false
@@ -214,9 +216,9 @@ func (o *Oracle) WaitFor(ctx context.Context, at mvcc.Timestamp) error {
 	return o.CloseAt(ctx, at)
 }
 
-// CloseAt closes a timestamp that the clock has shown: when CloseAt returns, every commit at or below at is visible,
-// and no later commit will get such a timestamp. CloseAt waits for commits in flight. It does not wait for the clock,
-// which may have gone back since.
+// CloseAt closes a timestamp that the clock has shown: when CloseAt returns, every commit up to that timestamp is
+// visible, and no later commit will get a timestamp there. CloseAt waits for commits in flight. It does not wait for
+// the clock, which may have gone back since.
 func (o *Oracle) CloseAt(ctx context.Context, at mvcc.Timestamp) error {
 	if at <= o.Visible() {
 		return nil
@@ -233,7 +235,7 @@ func (o *Oracle) CloseAt(ctx context.Context, at mvcc.Timestamp) error {
 	return o.awaitCommits(ctx, at)
 }
 
-// awaitClock waits until the clock, or the newest timestamp given out, has reached at.
+// awaitClock waits until the clock, or the newest timestamp given out, has reached a timestamp.
 func (o *Oracle) awaitClock(ctx context.Context, at mvcc.Timestamp) error {
 	defer cpu.Waiting(ctx)()
 	for {
@@ -257,8 +259,8 @@ func (o *Oracle) newest() mvcc.Timestamp {
 	return o.last
 }
 
-// awaitCommits waits until no commit at or below at is in flight, and then moves visible to at. The caller makes sure
-// that at is not above last.
+// awaitCommits waits until no commit up to a timestamp is in flight, and then moves the watermark to that timestamp.
+// The caller makes sure that the timestamp is not above o.last.
 func (o *Oracle) awaitCommits(ctx context.Context, at mvcc.Timestamp) error {
 	for {
 		o.mu.Lock()
@@ -290,8 +292,8 @@ func (f *pendingCommit) waiter() chan struct{} {
 	return f.wake
 }
 
-// show moves visible forward to at, or to the durable bound if at is above it. (at can be above the bound, because it
-// may be the timestamp of an abandoned commit.) The caller holds mu, so visible never goes back.
+// show moves the watermark forward to a timestamp, or to the durable bound if the timestamp is above the bound. (The
+// timestamp of an abandoned commit can be above the bound.) The caller holds mu, so the watermark never goes back.
 func (o *Oracle) show(at mvcc.Timestamp) {
 	if at = min(at, mvcc.Timestamp(o.durable.Load())); at > o.Visible() {
 		o.visible.Store(int64(at))
@@ -308,9 +310,9 @@ func (o *Oracle) begin() (*pendingCommit, error) {
 	}
 	o.last = max(o.last+1, now)
 	f := &pendingCommit{ts: o.last}
-	// Every batch above the durable bound writes a bound of its own, because it may become durable before any other
-	// batch that writes a bound. claimed is the bound that is durable or being written. A batch near claimed writes the
-	// next bound early, so that few batches are above the durable bound.
+	// Every commit above the durable bound writes a bound in its own batch, because this batch may become durable
+	// before any other batch that writes a bound. A commit near o.claimed, the highest bound that is durable or being
+	// written, writes the next bound early, so that few commits are above the durable bound.
 	durable := mvcc.Timestamp(o.durable.Load())
 	near := f.ts+renewal > o.claimed
 	if near {
@@ -325,7 +327,7 @@ func (o *Oracle) begin() (*pendingCommit, error) {
 }
 
 // commitAt gives fn a timestamp and a function that commits one batch at that timestamp. commitAt returns when the
-// timestamp is visible. If fn returns an error, it has committed nothing, or its commit has failed.
+// timestamp is visible. fn must return an error only if it has committed nothing or its commit has failed.
 func (o *Oracle) commitAt(fn func(ts mvcc.Timestamp, commit func(kv.Batch) error) error) (err error) {
 	f, err := o.begin()
 	if err != nil {
@@ -353,8 +355,8 @@ func (o *Oracle) commitAt(fn func(ts mvcc.Timestamp, commit func(kv.Batch) error
 // errCut takes the place of a commit's result if the commit panicked and returned none.
 var errCut = errors.New("the commit was cut short")
 
-// Begin implements changestream.Oracle. The caller may hold mutexes when it calls Begin. To finish the commit is to
-// wait for earlier commits, so the caller must then hold no mutex that these wait for.
+// Begin implements changestream.Oracle. The caller may hold mutexes when it calls Begin. But finishing the commit waits
+// for all earlier commits. So the caller must then hold no mutex that an earlier commit may wait for.
 func (o *Oracle) Begin(b kv.Batch) (mvcc.Timestamp, changestream.PendingCommit, error) {
 	f, err := o.begin()
 	if err != nil {
@@ -435,8 +437,8 @@ func (o *Oracle) finish(f *pendingCommit, err error) error {
 	return nil
 }
 
-// The bound is stored as the key of a record without a value, in space 0. There may be several such keys, because
-// batches may be applied in another order than that of their timestamps. Then the highest bound counts.
+// The oracle's bound is stored as the key of a record without a value, in space 0. There may be several such records,
+// because batches may be applied in another order than that of their timestamps. Then the highest bound counts.
 const boundName = "txn/bound/"
 
 func boundKey(bound mvcc.Timestamp) []byte {
@@ -461,9 +463,10 @@ func putBound(b kv.Batch, bound, old mvcc.Timestamp) error {
 	return b.Put(boundKey(bound), nil)
 }
 
-// extend raises the durable bound to the parameter to, if the bound is below the parameter need. But if a commit is
-// already writing a bound at or above need, extend writes that same bound. With two different bounds, the lower one
-// would stay on disk, because each batch deletes only the bound that was durable before.
+// extend raises the durable bound if it is below the value of the parameter need. The new bound is the value of the
+// parameter to. But if a commit is already writing a bound that is high enough, extend writes that same bound: of two
+// different bounds, the lower one would stay on disk, because each batch deletes only the bound that was durable
+// before.
 func (o *Oracle) extend(need, to mvcc.Timestamp) error {
 	o.reserving.Lock()
 	defer o.reserving.Unlock()
@@ -516,7 +519,8 @@ func (o *Oracle) readBound() (bound mvcc.Timestamp, err error) {
 	if err := b.DeleteRange(lower, boundKey(bound)); err != nil {
 		return 0, err
 	}
-	if err := b.CommitNoSync(); err != nil && !errors.Is(err, kv.ErrRefused) { // if refused: the next start deletes them
+	// If the store refuses this batch, the next start deletes the lower bounds.
+	if err := b.CommitNoSync(); err != nil && !errors.Is(err, kv.ErrRefused) {
 		return 0, err
 	}
 	return bound, nil

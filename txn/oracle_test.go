@@ -211,8 +211,8 @@ func testStrongReadsOnFullDisk(t *testing.T) {
 	}
 }
 
-// TestCloseDuringRenewal checks that Oracle.Close waits for a sync of the bound that has begun, and then lowers the
-// bound. Afterwards no goroutine of the oracle uses the store.
+// TestCloseDuringRenewal calls Oracle.Close while the oracle is syncing a higher bound to disk. Close must wait for
+// that sync, and then lower the bound. Afterwards no goroutine of the oracle may use the store.
 func TestCloseDuringRenewal(t *testing.T) { synctest.Test(t, testCloseDuringRenewal) }
 
 func testCloseDuringRenewal(t *testing.T) {
@@ -237,7 +237,7 @@ func testCloseDuringRenewal(t *testing.T) {
 	if o := await(t, closed); o.err != nil {
 		t.Fatal(o.err)
 	}
-	s.open = false // a later use of the store waits for ever, so that the test ends with a deadlock
+	s.open = false // if the oracle still commits a batch, the commit waits for ever, and synctest reports a deadlock
 	clock.advance(500 * time.Millisecond)
 	if at := strongAt(t, m); at != read {
 		t.Errorf("strong read at %d after Close, %d before", at, read)
@@ -276,7 +276,8 @@ func TestStrongReadsBeforeCrash(t *testing.T) {
 		var writes atomic.Uint64
 		store := openStore(t, errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
-				crash(rand.New(rand.NewPCG(seed, writes.Add(1)))) // some writes move the bound
+				// Some of these writes belong to the batch that raises the oracle's bound on disk.
+				crash(rand.New(rand.NewPCG(seed, writes.Add(1))))
 			}
 			return nil
 		})), "data")

@@ -82,7 +82,8 @@ func (m *Manager) Outcome(id ClientID) (outcome Outcome, ok bool, err error) {
 // Expired reports whether a transaction began so long ago that the outcome of its commit may have been deleted.
 func (m *Manager) Expired(id ClientID) bool { return id.Began() < m.oracle.outcomesFrom() }
 
-// outcomesFrom returns the oldest timestamp from which on all outcomes are stored.
+// outcomesFrom returns the timestamp that lies OutcomeLife in the past. The outcomes of all commits since then are
+// stored.
 func (o *Oracle) outcomesFrom() mvcc.Timestamp {
 	return max(o.Now()-mvcc.Timestamp(OutcomeLife.Microseconds()), 0)
 }

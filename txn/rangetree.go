@@ -89,8 +89,7 @@ func join(left, right *rangeNode) *rangeNode {
 	}
 }
 
-// extend adds the range of the request in the parameter by to the range of r. r is in the tree, and the two ranges
-// are adjacent.
+// extend enlarges the range of r, a request in the tree, by the adjacent range of a second request (the parameter by).
 func (t *rangeTree) extend(r, by *request) {
 	if by.start == r.end {
 		r.end = by.end

@@ -21,7 +21,7 @@ type Request struct {
 	// mutates says that the request applies the mutations of a Commit, which has closed the transaction to all other
 	// requests.
 	mutates bool
-	charged *memory.Account // the account of all other memory that the request uses; nil if it is not known
+	charged *memory.Account // the account of the memory that the request uses outside the transaction; nil if not known
 	buf     []byte
 	encoder *changestream.Encoder // nil before the first change that a stream watches
 }

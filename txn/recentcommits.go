@@ -6,8 +6,8 @@ import (
 )
 
 // recentCommits counts the commits that had something to write, and stores the keys of the newest ones. A scan that
-// reads keys before it locks them asks recentCommits whether a commit may have written in the range between the read
-// and the lock: see scanLock.
+// reads keys before it locks them asks recentCommits whether, between the read and the lock, a commit may have written
+// in the range: see scanLock.
 type recentCommits struct {
 	count  atomic.Uint64 // number of commits; each is counted before it releases its locks
 	mu     sync.Mutex
@@ -30,8 +30,8 @@ func (l *recentCommits) add(w *written) {
 	l.count.Store(n)
 }
 
-// quiet returns the number of commits so far. The parameter since is an earlier result. quiet is true if none of the
-// commits that were counted after that result can have written in [start, end).
+// quiet returns the number of commits so far. The parameter since is that number at an earlier time. The result quiet
+// is true if no commit that was counted after that time can have written in [start, end).
 func (l *recentCommits) quiet(since uint64, start, end string) (count uint64, quiet bool) {
 	if count = l.count.Load(); count == since {
 		return count, true

@@ -19,7 +19,10 @@ func TestScanBesideCommits(t *testing.T) {
 	ctx := context.Background()
 	for _, c := range []struct {
 		reverse bool
-		steps   []string // the key of a commit, the key that the scan returns next, if it reads again
+		// A step has three words. First, the key that a commit writes, or "many" for many commits outside the range.
+		// Second, the key that the scan returns next, or "." at its end. Third, "again" if the scan must read its range
+		// again, otherwise "-".
+		steps []string
 	}{
 		{false, []string{"zz b -", "a c -", "d d again", "zz f -", "many h again", "z . -"}},
 		{true, []string{"a h -", "zz f -", "d d again", "zz c -", "many b again", "a . -"}},

@@ -25,7 +25,8 @@ func (r *Request) PutRun(ctx context.Context, run *table.Run, fresh bool) (exist
 	}
 	defer r.Leave()
 	r.mu.Lock()
-	whole := r.locksNow && !r.snapshots && r.run == nil && r.writes.Len() == 0 // with a snapshot, each key is checked
+	// If the transaction has a snapshot, it must check for each key whether it was written since the snapshot.
+	whole := r.locksNow && !r.snapshots && r.run == nil && r.writes.Len() == 0
 	r.mu.Unlock()
 	if !whole {
 		return r.putEach(ctx, run, fresh)

@@ -15,18 +15,20 @@ import (
 // keys to recentCommits before it releases its locks. So if recentCommits has no new commit that may have written in
 // the range, the cursor has missed nothing. Otherwise the cursor reads the range again, which is locked now.
 type scanLock struct {
-	ctx        context.Context // of the scan
+	ctx        context.Context // the context of the scan
 	mode       table.Lock
 	start, end string   // the part of the scan's range that is not locked yet
 	held       *request // the lock to extend; nil if the next range needs a new lock
-	commits    uint64   // value of recentCommits.count since which no commit wrote in the unread range
-	skipped    []byte   // the argument of the last SkipTo
-	after      []byte   // a buffer for the end of the range to lock
+	// commits is a value of recentCommits.count. Only a commit that was counted after it can have written, unseen by
+	// the cursor, in the part of the range that is not locked yet.
+	commits uint64
+	skipped []byte // the argument of the last SkipTo
+	after   []byte // a buffer for the end of the range to lock
 }
 
-// lockNextKey locks the range up to the key that c has found. If more is false, c has found no key, and lockNextKey
-// locks the range up to the end of the scan's range. It reports whether there is a key to return. The result may differ
-// from more, because c reads the range again if a commit may have written in it.
+// lockNextKey locks the range up to the key that c has found. The parameter more is false if c has found no key; then
+// lockNextKey locks the range up to the end of the scan's range. The result says whether there is a key to return. It
+// may differ from the parameter, because c reads the range again if a commit may have written in it.
 func (c *cursor) lockNextKey(more bool) bool {
 	l := c.growing
 	for c.err == nil {
@@ -65,8 +67,8 @@ func (c *cursor) lockNextKey(more bool) bool {
 		if _, quiet := c.t.m.recentCommits.quiet(l.commits, start, end); quiet {
 			return more
 		}
-		// A commit may have written in the range that was just locked. c reads the remaining range again, because it
-		// was not locked when c first read it.
+		// A commit may have written in the range that was just locked, after c had read there. So c reads that range
+		// again, and all that follows in the scan's range.
 		if c.err = c.base.Close(); c.err != nil {
 			return false
 		}

@@ -24,10 +24,10 @@ type schemaGate struct {
 
 // ChangeSchema makes next the newest catalog. It runs fn while nothing else writes in the database: it waits for the
 // commits that are past their point of no return, and later commits and calls of DependOn wait for the end of fn. fn
-// writes at ts, in one batch that it commits by calling commit. The batch becomes visible when fn returns. If fn
-// returns an error, it has committed nothing, or its commit has failed. Then the catalog stays as it is. If the commit
-// failed and it is unknown whether the store kept the batch, nothing commits any more, as after a failed commit of a
-// transaction.
+// writes at ts, in one batch that it commits by calling commit. The batch becomes visible when fn returns. fn must
+// return an error only if it has committed nothing or its commit has failed. Then the catalog stays as it is. If the
+// commit failed and it is unknown whether the store kept the batch, nothing commits any more, as after a failed commit
+// of a transaction.
 //
 // Afterwards ChangeSchema aborts the transactions whose dependencies (see DependOn) do not hold in next. All other
 // transactions go on, and use next from their next statement on.
@@ -65,7 +65,7 @@ func (m *Manager) adopt(next *schema.Catalog) {
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
 	m.schema.catalog.Store(next)
-	holds := map[*schema.Dependencies]bool{} // results of HoldIn, because many transactions share the same dependencies
+	holds := map[*schema.Dependencies]bool{} // results of HoldIn, kept because many transactions share dependencies
 	for t := range m.schema.dependents {
 		for _, d := range t.dependencies {
 			if _, known := holds[d]; !known {

@@ -121,7 +121,8 @@ func newManager(tb testing.TB, store kv.Store, clock func() time.Time) *Manager 
 	return NewManager(mvcc.New(store).In(1), oracle, Config{})
 }
 
-// stop makes the oracle unusable without lowering the bound, as a crash would. The caller closes the store next.
+// stop makes the oracle unusable without lowering its bound on disk, as a crash would. The caller closes the store
+// next.
 func (o *Oracle) stop() {
 	o.reserving.Lock()
 	defer o.reserving.Unlock()
@@ -156,7 +157,7 @@ func (s *script) step(words []string) {
 		}
 		s.clock.advance(d)
 		fmt.Fprintln(s.out, text)
-		time.Sleep(recheck) // longer than recheck, so that waiting requests check for idle transactions
+		time.Sleep(recheck) // so that waiting requests check for idle transactions, which they do at this interval
 	case "collect":
 		fmt.Fprintln(s.out, text)
 		if _, err := s.m.Collect(context.Background(), s.m.Earliest(), nil); err != nil {

@@ -77,8 +77,9 @@ func (m *Manager) exact(ctx context.Context, at mvcc.Timestamp, closeAt closing)
 }
 
 // atLeast returns a timestamp that is not below the parameter at, and that a snapshot can read. If the watermark is
-// such a timestamp, atLeast returns it, because a read at any newer timestamp might have to wait. Otherwise it takes
-// at, or the earliest readable timestamp if that is later than at, closes the timestamp with closeAt and returns it.
+// such a timestamp, atLeast returns it, because a read at any newer timestamp might have to wait. Otherwise atLeast
+// takes the later one of two timestamps, the parameter at and the earliest readable one. It closes this timestamp with
+// closeAt and returns it.
 func (m *Manager) atLeast(ctx context.Context, at mvcc.Timestamp, closeAt closing) (mvcc.Timestamp, error) {
 	if visible := m.oracle.Visible(); visible >= at && visible >= m.Earliest() {
 		return visible, nil

@@ -26,13 +26,15 @@ const (
 	RepeatableRead
 )
 
-// ReadLock says when a transaction detects that another transaction has changed what it read.
+// ReadLock says how a transaction protects what it reads from changes by other transactions. In RepeatableRead, only
+// some reads are protected: reads FOR UPDATE, reads of DML statements and mutations, and reads that a constraint
+// depends on. All other reads need only be valid at the snapshot.
 type ReadLock uint8
 
 const (
-	DefaultReadLock ReadLock = iota // Pessimistic; in RepeatableRead: Optimistic
+	DefaultReadLock ReadLock = iota // Pessimistic if the transaction is Serializable, otherwise Optimistic
 	Pessimistic                     // a read takes a lock, so no other transaction can change what was read
-	Optimistic                      // Commit validates all reads
+	Optimistic                      // a read takes no lock; Commit checks that what was read has not changed
 )
 
 // Age decides which of two conflicting transactions goes first: the older one. A retry has the age of the first
@@ -55,8 +57,8 @@ type Options struct {
 	// Background gives the transaction the lowest priority. Another transaction that needs one of its locks aborts it.
 	// A background transaction that would have to wait for a lock is aborted instead.
 	Background bool
-	// Excluded says that the transaction is not recorded by change streams that allow this:
-	// exclude_txn_from_change_streams.
+	// Excluded is exclude_txn_from_change_streams: change streams with the option allow_txn_exclusion do not record the
+	// transaction.
 	Excluded bool
 	// System marks a transaction of the server itself. Change streams show the mark to their readers, and can be set
 	// to leave out the deletes of such transactions.
@@ -101,13 +103,13 @@ type Tx struct {
 	locksNow  bool // reads and writes lock at once; otherwise Commit takes the locks
 
 	calls    atomic.Int32 // running requests
-	lastUse  atomic.Int64 // when the last request ended, in nanoseconds of the clock
+	lastUse  atomic.Int64 // when the last request ended, as Unix time in nanoseconds
 	lockWait atomic.Int64 // total time spent waiting for locks, a time.Duration
 	lateTag  atomic.Pointer[string]
 	state    atomic.Int32 // changed under the lock table's mu
 
-	// The lock table's mu guards the fields up to err. err may also be read without it, once state says that the
-	// transaction has ended: finish writes err before state.
+	// The lock table's mu guards the next fields, up to err. Once state says that the transaction has ended, err may be
+	// read without the mutex, because finish writes err before state.
 	held         []*request
 	dependencies []*schema.Dependencies
 	room         [4]*schema.Dependencies // the first backing array of dependencies, which saves an allocation
@@ -121,7 +123,7 @@ type Tx struct {
 	mu     sync.Mutex // guards the fields below
 	readAt mvcc.Timestamp
 	writes *btree.Map[string, write]
-	run    *table.Run // all writes, if the transaction has written one run and nothing else; writes is empty then
+	run    *table.Run // not nil if the transaction has written this run and nothing else; the map writes is empty then
 	size   int
 	reads  []*readSpan // the reads that Commit must validate
 	memory footprint

@@ -25,10 +25,11 @@
 //	lockTable.mu        for moments
 //	Tx.mu               for moments
 //	Oracle.reserving    while a bound is written
-//	Oracle.mu           for moments, and for all of Oracle.Close
+//	Oracle.mu           for moments, and while Oracle.Close writes the bound
 //	delays.mu           for moments
+//	recentCommits.mu    for moments
 //
-// One rule is stricter than the table: a goroutine that holds lockTable.mu or Tx.mu must not lock the last three. While
+// One rule is stricter than the table: a goroutine that holds lockTable.mu or Tx.mu must not lock the last four. While
 // a goroutine holds a mutex "for moments", it waits for nothing, does not use the store, and calls no function of its
 // caller (Waited, the argument of EachWrite) except the clock. So the packages above txn may hold mutexes of their own
 // when they call txn. Package server takes the token of a transaction (one writing request holds it at a time), then
@@ -103,8 +104,7 @@ func (m *Manager) Retention() time.Duration { return time.Duration(m.retention.L
 // counts, too.
 func (m *Manager) Commits() uint64 { return m.recentCommits.count.Load() }
 
-// Now returns the clock's time. If the clock has gone back below the newest timestamp at which reads read, Now returns
-// that timestamp.
+// Now returns the clock's time, or the watermark if the clock is behind it, for example because the clock was set back.
 func (m *Manager) Now() mvcc.Timestamp { return m.oracle.Now() }
 
 // Earliest returns the oldest timestamp that may be read: earliest_version_time.

@@ -95,8 +95,7 @@ func (t *Tx) Capture(ctx context.Context, c *table.Change) (bytes int, err error
 	return t.Request().Capture(ctx, c)
 }
 
-// Capture implements table.Writer. It takes no lock, because the transaction has written the row and so holds its
-// lock.
+// Capture implements table.Writer. It takes no lock: the transaction has written the row, and locks it for that write.
 func (r *Request) Capture(ctx context.Context, c *table.Change) (bytes int, err error) {
 	if r.m.streams == nil {
 		return 0, nil
@@ -167,8 +166,8 @@ func (t *Tx) lockWrite(ctx context.Context, key string, pendingKey []table.Pendi
 }
 
 // futureKeys returns the range in which a key will lie once its pending commit timestamp p is known. The range holds
-// all keys with the same bytes before the timestamp and with a timestamp above the parameter after. It also holds the
-// key as it is now, with a placeholder for the timestamp.
+// all keys that have the same bytes before the timestamp, and a timestamp at or above the parameter after. It also
+// holds the key as it is now, with a placeholder for the timestamp.
 func futureKeys(key string, p table.Pending, after mvcc.Timestamp) (start, end string) {
 	from := []byte(key[:p.Offset+timestampLen])
 	p.Fill(from, after)
@@ -190,8 +189,8 @@ type Savepoint struct {
 	writes *btree.Map[string, write]
 	run    *table.Run
 	size   int
-	memory int64 // bytes
-	mods   int   // number of changes for change streams
+	memory int64 // estimated bytes that the buffered writes took in memory
+	mods   int   // number of row changes for change streams to record
 }
 
 // Savepoint returns the writes so far. It is cheap: the map of writes is copied lazily.

@@ -78,7 +78,7 @@ func StreamStartInFuture(earliest, latest, start time.Time) *Error {
 }
 
 // StreamStartTooOld returns the error for a start_timestamp before the retention period of the stream, or before its
-// creation. It also ends a query that reads so slowly that the records it has yet to read were deleted.
+// creation. A query also ends with this error if it reads so slowly that records are deleted before it reads them.
 func StreamStartTooOld(earliest, start time.Time) *Error {
 	return newError(codes.OutOfRange,
 		"Specified start_timestamp is too far in the past. Please specify a start_timestamp within the earliest read timestamp: %s. Received start_timestamp: %s.",
@@ -86,7 +86,7 @@ func StreamStartTooOld(earliest, start time.Time) *Error {
 }
 
 // StreamStartOutsidePartition returns the error for a start_timestamp at which the partition did not exist. The
-// arguments from and until are the begin and end of the partition; until is zero if it has not ended.
+// arguments from and until are the start and end of the partition; until is zero if the partition has not ended.
 func StreamStartOutsidePartition(from, until, start time.Time) *Error {
 	last := "infinite-future"
 	if !until.IsZero() {

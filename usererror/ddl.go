@@ -16,7 +16,8 @@ func DDLSyntax(stmt string, pos int, reason string) *Error {
 	return e.PointAt(stmt, pos)
 }
 
-// shorten cuts a text that a message quotes to 1024 bytes, so that the message fits into a response.
+// shorten prepares a text that a message will quote. It keeps only the first 1024 bytes of a longer text, so that the
+// message fits into a response.
 func shorten(stmt string) string {
 	const limit = 1024
 	if len(stmt) <= limit {

@@ -17,8 +17,8 @@ func ParentKeyMissing(child, column string) *Error {
 	return newError(codes.FailedPrecondition, "%s does not reference %sparent key column %s.", child, of, column)
 }
 
-// ParentKeyPosition returns the error for a child whose key has a column of its parent's key at another position.
-// position counts from 0.
+// ParentKeyPosition returns the error for a child whose key has a column of its parent's key, but not at the same
+// position. The parameter position is the column's position in the child's key, counted from 0.
 func ParentKeyPosition(child, column string, position int) *Error {
 	return newError(codes.FailedPrecondition, "%s references parent key column %s at incorrect position %d.", child, column, position)
 }
@@ -68,7 +68,7 @@ func InterleaveChange(table string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change interleaving behavior of table %s.", table)
 }
 
-// InterleaveParentChange returns the error for SET INTERLEAVE IN with another table than the current parent.
+// InterleaveParentChange returns the error for SET INTERLEAVE IN with a table that is not the current parent.
 func InterleaveParentChange(table string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change the interleaving table of table %s.", table)
 }
@@ -101,8 +101,8 @@ func DropTableReferenced(table, foreignKeys string) *Error {
 		table, foreignKeys)
 }
 
-// DropSchemaInUse returns the error for DROP SCHEMA of a schema that is not empty. contents lists its objects, with a
-// line break before each line.
+// DropSchemaInUse returns the error for DROP SCHEMA of a schema that is not empty. contents lists the schema's objects,
+// in one line for each kind of object, with a line break before each line.
 func DropSchemaInUse(schema, contents string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop schema %s while it has dependencies.%s", schema, contents)
 }
@@ -160,7 +160,7 @@ func ChangeColumnType(column, from, to string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change type of column `%s` from `%s` to `%s`", column, from, to)
 }
 
-// ChangeKeyColumn returns the error for a change of a key column that is not allowed.
+// ChangeKeyColumn returns the error for a change that is not allowed for key columns.
 func ChangeKeyColumn(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change key column %s.", column)
 }
@@ -180,7 +180,8 @@ func ChangeArrayNullability(column string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot change ARRAY column %s to NOT NULL.", column)
 }
 
-// ChangeIndexedNullability returns the error for a change of NOT NULL that an index depends on.
+// ChangeIndexedNullability returns the error for adding NOT NULL to a column in the key of an index, or for dropping NOT
+// NULL there. The change is allowed if the index has no entries for rows with NULL in this column.
 func ChangeIndexedNullability(column, index string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Changing NOT NULL constraints on column %s is not allowed because it affects index %s.", column, index)
@@ -219,8 +220,8 @@ func ChangeGeneratedStored(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change the STORED attribute for generated column `%s`.", column)
 }
 
-// ChangeGeneratedExpression returns the error for a new expression for a generated column whose values are stored, in
-// the table or for example in an index.
+// ChangeGeneratedExpression returns the error for a new expression for a generated column whose values are stored (in
+// rows, keys or index entries) or are read by a check constraint.
 func ChangeGeneratedExpression(column string) *Error {
 	return newError(codes.InvalidArgument,
 		"Cannot change the expression of a generated column `%s` because it is stored or has other dependencies.", column)

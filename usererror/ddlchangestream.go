@@ -9,8 +9,8 @@ func TooManyChangeStreams(stream string, limit int) *Error {
 		"Cannot add Change Stream %s : because the maximum number of Change Streams per Database (limit %d) has been reached.", stream, limit)
 }
 
-// TooManyWatchers returns the error for a change stream by which more than limit change streams would watch the same
-// object. watched is the object: a table, a column "t.c", or ALL.
+// TooManyWatchers returns the error for creating or altering a change stream, if more than limit change streams would
+// then watch the same object. watched is this object: a table, a column "t.c", or ALL for the whole database.
 func TooManyWatchers(stream string, limit int, watched string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Failed to create or alter Change Stream %s : because it is not allowed to have more than %d Change Streams tracking the same table or non-key column or ALL: %s.",

@@ -97,8 +97,8 @@ func SynonymNotFound(synonym, table string) *Error {
 	return newError(codes.InvalidArgument, "SYNONYM %s does not exist on table %s.", synonym, table)
 }
 
-// NameInOtherSchema returns the error for giving a table, or its synonym, a new name in another schema than that of the
-// table.
+// NameInOtherSchema returns the error for giving a table, or its synonym, a new name in a schema that is not the
+// table's schema.
 func NameInOtherSchema(name, table string) *Error {
 	return newError(codes.InvalidArgument, "The name %s is not in the schema of table %s. A table cannot be moved to another schema.", name, table)
 }

@@ -44,14 +44,14 @@ func NegativeShiftOfBytes() *Error {
 	return newError(codes.OutOfRange, "Bitwise shift by negative offset.")
 }
 
-// BadValue reports that a text is not a value of the type: Bad int64 value: abc. For numeric types typ is in lower
-// case, as GoogleSQL writes it.
+// BadValue reports that a text is not a value of the type. A message is, for example, "Bad int64 value: abc". For
+// numeric types typ is in lower case, as GoogleSQL writes it.
 func BadValue(typ, text string) *Error {
 	return newError(codes.OutOfRange, "Bad %s value: %s", typ, text)
 }
 
-// InvalidValue reports that a text is not a value of a calendar type: Invalid date: '2020-02-30'. The parameter what is
-// the name of the type.
+// InvalidValue reports that a text is not a value of a calendar type. A message is, for example, "Invalid date:
+// '2020-02-30'". The parameter what is the name of the type.
 func InvalidValue(what, text string) *Error {
 	return newError(codes.OutOfRange, "Invalid %s: '%s'", what, text)
 }

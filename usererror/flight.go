@@ -41,19 +41,19 @@ func InvalidFlightHeader(header, value, want string) *Error {
 	return newError(codes.InvalidArgument, "Invalid header %s: %s. Expected %s.", header, shorten(value), want)
 }
 
-// ArrowOutOfRange reports that a value does not fit into the Arrow type of its column. instead says what the user can
-// do.
+// ArrowOutOfRange reports that a value does not fit into the Arrow type of its column. The parameter instead is a
+// sentence that says what the user can do.
 func ArrowOutOfRange(column, typ, value, arrow, instead string) *Error {
 	return newError(codes.OutOfRange, "Column %s has the %s %s, which is out of the range of Arrow's %s. %s", column, typ, value, arrow, instead)
 }
 
-// FlightChangeStream returns the error for a query of a change stream over Flight SQL. It is refused because such a
-// query may never end.
+// FlightChangeStream returns the error for a query of a change stream over Flight SQL. The server refuses the query,
+// because it may never end.
 func FlightChangeStream() *Error {
 	return newError(codes.Unimplemented, "Change streams are not read over Arrow Flight SQL. Use ExecuteStreamingSql.")
 }
 
-// InvalidArrowData reports that what a client sent is not a stream of Arrow's record batches.
+// InvalidArrowData reports that a client sent data that is not a stream of Arrow record batches.
 func InvalidArrowData(why string) *Error {
 	return newError(codes.InvalidArgument, "Invalid Arrow data: %s.", why)
 }

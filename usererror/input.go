@@ -60,8 +60,8 @@ func LimitWithPartition() *Error {
 	return newError(codes.InvalidArgument, "Invalid read request: limit cannot be used with a partition_token.")
 }
 
-// OrderWithPartition returns the error for a read of a partition that asks for the order of the primary key. It is
-// refused because the partitions together have no order.
+// OrderWithPartition returns the error for a read of a partition that asks for the order of the primary key. The server
+// refuses the read, because the partitions together have no order.
 func OrderWithPartition() *Error {
 	return newError(codes.InvalidArgument, "Invalid read request: order_by PRIMARY_KEY cannot be used with a partition_token.")
 }

@@ -11,11 +11,11 @@ import (
 )
 
 // Errors about memory that requests share. Official clients repeat any request that failed with RESOURCE_EXHAUSTED if
-// the error contains a google.rpc.RetryInfo, which says when to repeat it
-// (https://pkg.go.dev/cloud.google.com/go/spanner: its retryer). So an error here contains a RetryInfo only if other
-// requests have taken the memory and will free it. Commit, and the other methods that answer with one message, are
-// repeated even without a RetryInfo. The Go client repeats them for up to an hour if the application sets no deadline
-// (the retry settings of its generated part).
+// the error contains a google.rpc.RetryInfo, which says when to repeat the request (see the retryer in
+// https://pkg.go.dev/cloud.google.com/go/spanner). So an error here contains a RetryInfo only if other requests have
+// taken the memory and will free it. Clients repeat Commit, and the other methods that answer with one message, even
+// without a RetryInfo. The Go client repeats these methods for up to an hour if the application sets no deadline (see
+// the retry settings in the client's generated code).
 
 // memoryRetryAfter is how long a client should wait before it repeats a request that got no memory. Most other requests
 // have ended by then.

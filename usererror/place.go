@@ -11,8 +11,8 @@ type Place struct {
 	Line, Column int // both count from 1; Column counts characters
 	// Excerpt is the line of the SQL that has the error and, below it, a caret under the position. Like Cloud Spanner,
 	// the server sends it after the message. Its form is that of GoogleSQL's ERROR_MESSAGE_MULTI_LINE_WITH_CARET: at
-	// most 80 characters of the line, and spaces for tabs. For DDL only syntax errors and errors about types have an
-	// excerpt.
+	// most 80 characters of the line, and spaces for tabs. Of the errors in DDL statements, only syntax errors, errors
+	// about unknown types and errors in the SQL of expressions, views and functions have an excerpt.
 	Excerpt string
 }
 
@@ -26,8 +26,8 @@ func (e *Error) PointAt(text string, pos int) *Error {
 	return &placed
 }
 
-// In returns a copy of the error whose position is offset pos in text, a DDL statement. If the error already has an
-// excerpt from an expression in the statement, the copy keeps that excerpt.
+// In returns a copy of the error whose position is offset pos in text, a DDL statement. In makes no excerpt. If the
+// error already has one, for example of an expression in the statement, the copy keeps this excerpt.
 func (e *Error) In(text string, pos int) *Error {
 	placed := *e
 	placed.Place = new(Place)

@@ -52,7 +52,7 @@ func ScalarSubqueryRows() *Error {
 	return newError(codes.InvalidArgument, "A scalar subquery returned more than one row.")
 }
 
-// AssertRowsModified reports that a statement modified another number of rows than ASSERT_ROWS_MODIFIED requires.
+// AssertRowsModified reports that a statement modified more or fewer rows than ASSERT_ROWS_MODIFIED requires.
 func AssertRowsModified(want, got int64) *Error {
 	return newError(codes.OutOfRange, "ASSERT_ROWS_MODIFIED expected %d rows modified, but found %d", want, got)
 }
@@ -73,7 +73,8 @@ func PartitionedDMLStatement() *Error {
 		"Partitioned DML takes UPDATE and DELETE statements without THEN RETURN and ASSERT_ROWS_MODIFIED only.")
 }
 
-// NotFullyPartitionable returns the error for a partitioned DML statement that reads more than the row that it changes.
+// NotFullyPartitionable returns the error for a partitioned DML statement that must read other rows in order to change
+// a row.
 func NotFullyPartitionable() *Error {
 	return newError(codes.InvalidArgument,
 		"Only fully partitionable statements are supported for Partitioned DML: "+

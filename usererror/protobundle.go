@@ -26,13 +26,13 @@ func BadProtoDescriptors(reason string) *Error {
 	return newError(codes.InvalidArgument, "Could not parse contents of proto_descriptors: %s.", reason)
 }
 
-// ProtoBundleTooLarge returns the error for proto types whose files have more than limit bytes. The text is not
-// Spanner's, which is not published.
+// ProtoBundleTooLarge returns the error for proto types whose files have more than limit bytes. The text is Crowfoot's
+// own, because Spanner's text is not published.
 func ProtoBundleTooLarge(size, limit int) *Error {
 	return newError(codes.InvalidArgument, "The proto bundle of %d bytes exceeds the maximum size of %d bytes.", size, limit)
 }
 
-// MissingProtoDescriptor returns the error for a type of a bundle that no file defines.
+// MissingProtoDescriptor returns the error for a type that a bundle should contain but that no proto file defines.
 func MissingProtoDescriptor(name string) *Error {
 	return newError(codes.InvalidArgument, "Missing descriptor for `%s`.", name)
 }

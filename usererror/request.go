@@ -121,7 +121,7 @@ func UnknownParameter(path, field string) *Error {
 }
 
 // MessageParameter returns the error for a query parameter whose path leads to a message, a map or a list that a query
-// parameter cannot set. The parameter field is its name.
+// parameter cannot set. The parameter field is the name of this message, map or list in the path.
 func MessageParameter(path, field string) *Error {
 	return newError(codes.InvalidArgument, "Invalid JSON payload received. Unknown name \"%s\": Cannot bind query parameter. "+
 		"'%s' is a message type. Parameters can only be bound to primitive types.", shorten(path), shorten(field))

@@ -84,8 +84,8 @@ func ForeignKeyReferenced(constraint, referenced, table, key string) *Error {
 		constraint, key, referenced, table)
 }
 
-// ReferencedValueWrittenAndDeleted returns the error for a commit that writes a column to which a foreign key ON DELETE
-// CASCADE refers, and also deletes the same row.
+// ReferencedValueWrittenAndDeleted returns the error for a commit that writes a row and also deletes it, if the written
+// columns include one to which a foreign key ON DELETE CASCADE refers.
 func ReferencedValueWrittenAndDeleted(table, column string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot write a value for the referenced column `%s.%s` and delete it in the same transaction.", table, column)
 }
@@ -126,7 +126,7 @@ func GeneratedKeyMissing(column string) *Error {
 		"The value of generated primary key column `%s` must be explicitly specified or else its non-key dependent columns must be specified in Update mutations.", column)
 }
 
-// GeneratedKeyGiven returns the error for giving the value of a generated key column in another operation than an
+// GeneratedKeyGiven returns the error for giving the value of a generated key column in an operation that is not an
 // update.
 func GeneratedKeyGiven(column string) *Error {
 	return newError(codes.InvalidArgument, "The value of generated primary key column `%s` cannot be specified in operations except update operations.", column)

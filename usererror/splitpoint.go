@@ -37,8 +37,8 @@ func SplitPointsExhausted(limit int) *Error {
 	return newError(codes.ResourceExhausted, "Too many split points: a database can have at most %d. Let some expire first.", limit)
 }
 
-// InvalidSplitExpiry returns the error for an expire_time that is not a valid timestamp, or is later than limit from
-// now.
+// InvalidSplitExpiry returns the error for an expire_time that is not a valid timestamp, or that is too far in the
+// future. limit is the longest allowed time from now to the expire_time.
 func InvalidSplitExpiry(limit time.Duration) *Error {
 	return newError(codes.InvalidArgument, "The expire_time of split points must be a valid timestamp at most %d days in the future.", limit/(24*time.Hour))
 }

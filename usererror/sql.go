@@ -66,8 +66,7 @@ func NullableStructArrayOutput() *Error {
 	return newError(codes.Unimplemented, "Unsupported query shape: This query can return a null-valued array of struct, which is not supported by Spanner.")
 }
 
-// HintUnknown returns the error for a hint that does not exist, or not for the element of the statement where it is
-// given.
+// HintUnknown returns the error for a hint that does not exist, or that is not allowed at its place in the statement.
 func HintUnknown(name string) *Error {
 	return newError(codes.InvalidArgument, "Unsupported hint: %s.", name)
 }

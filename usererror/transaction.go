@@ -30,7 +30,8 @@ func RollbackAfterCommit() *Error {
 	return newError(codes.FailedPrecondition, "Cannot rollback a transaction after it has been committed.")
 }
 
-// NotReadWrite returns the error for Commit or Rollback of a transaction that is not read-write. kind is its kind.
+// NotReadWrite returns the error for Commit or Rollback of a transaction that is not read-write. The parameter call is
+// the text "commit" or "rollback". kind is the transaction's kind, such as "read-only".
 func NotReadWrite(call, kind string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot %s a %s transaction.", call, kind)
 }
@@ -40,8 +41,8 @@ func SingleUseWrite() *Error {
 	return newError(codes.InvalidArgument, "Invalid single_use transaction: reads and queries may only use a single-use transaction that is read_only.")
 }
 
-// BoundedStalenessMultiUse returns the error for a bounded staleness in a transaction with several reads. It is refused
-// because only a single read can choose its timestamp.
+// BoundedStalenessMultiUse returns the error for a bounded staleness in a transaction with several reads. All these
+// reads must have the same timestamp, but with a bounded staleness each read could choose its own.
 func BoundedStalenessMultiUse() *Error {
 	return newError(codes.InvalidArgument, "Invalid transaction options: min_read_timestamp and max_staleness are for single-use transactions only.")
 }

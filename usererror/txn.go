@@ -26,13 +26,13 @@ func Conflict(after time.Duration) *Error {
 }
 
 // IdleTransaction reports that the transaction had no request for too long, and that another transaction then took its
-// locks. The parameter idle is the limit.
+// locks. The parameter idle is how long a transaction may go without a request before others may take its locks.
 func IdleTransaction(idle, after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: it had been idle for more than %v and another transaction needed its locks.", idle)
 }
 
-// SchemaChanged reports that a schema change altered what the transaction has read or written. Apache Beam recognises
-// the error by this text.
+// SchemaChanged reports that a schema change altered a table, or another schema object, that the transaction has read
+// or written. Apache Beam recognises the error by this text.
 func SchemaChanged(after time.Duration) *Error {
 	return aborted(after, "Transaction aborted. Database schema probably changed during transaction, retry may succeed.")
 }

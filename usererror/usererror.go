@@ -4,7 +4,8 @@
 // that As cannot convert reaches the server, that is a bug. The server then answers INTERNAL and does not send the text
 // of the error.
 //
-// Codes and texts are Spanner's where these are known, because clients recognise some errors by them.
+// If Cloud Spanner's code and text for an error are known, the error here has the same ones, because clients recognise
+// some errors by their code or text.
 //
 // Imports of this module: kv, memory.
 package usererror
@@ -21,11 +22,11 @@ import (
 type Error struct {
 	Code    codes.Code
 	Message string
-	// Resource, if set, is sent as google.rpc.ResourceInfo, by whose type clients recognise some errors.
+	// Resource, if set, is sent as a google.rpc.ResourceInfo. Clients recognise some errors by the resource type in it.
 	Resource *Resource
-	// Constraint says that a row to be written breaks a constraint of its table. If a DML statement fails with such an
-	// error, its transaction can only be rolled back. After other errors the transaction continues as if the statement
-	// had not run.
+	// Constraint says that a write breaks a constraint of a table. If a DML statement fails with such an error, its
+	// transaction can only be rolled back. After other errors the transaction continues as if the statement had not
+	// run.
 	Constraint bool
 	// TooLarge says that a transaction would exceed the limit for writes, so that several smaller transactions could do
 	// the same work.
@@ -49,15 +50,15 @@ func newError(code codes.Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// violation makes an error for a row that breaks a constraint.
+// violation makes an error for a write that breaks a constraint.
 func violation(code codes.Code, format string, args ...any) *Error {
 	e := newError(code, format, args...)
 	e.Constraint = true
 	return e
 }
 
-// quoting sets the place of e to the place of cause, if cause has one, and returns e. It is for errors whose message
-// quotes cause: both errors then point to the same position in the SQL.
+// quoting sets the place of e to the place of cause, if cause has one, and returns e. Constructors call quoting if the
+// message of e quotes cause. Both errors then point to the same position in the SQL.
 func (e *Error) quoting(cause error) *Error {
 	var of *Error
 	if errors.As(cause, &of) {
@@ -97,8 +98,8 @@ func CodeOf(err error) codes.Code {
 	return codes.Internal
 }
 
-// Text returns the message of err for a user, without an excerpt of the SQL. It is the message of the error that As
-// returns for err or, if As returns none, the text of err itself. err is not nil.
+// Text returns the message of err for a user, without an excerpt of the SQL. The message is that of the *Error which As
+// returns for err or, if As returns none, the text of err itself. err must not be nil.
 func Text(err error) string {
 	if e, ok := As(err); ok {
 		return e.Message
@@ -106,8 +107,8 @@ func Text(err error) string {
 	return err.Error()
 }
 
-// As returns the error for users that err is or wraps. If err wraps none but is or wraps a typed error of package kv or
-// memory, As converts the typed error to an error for users. For any other err, and for nil, As returns false.
+// As returns the *Error that err is or wraps. If there is no *Error, but err is or wraps a typed error of package kv or
+// memory, As converts the typed error to an *Error. For any other err, and for nil, As returns false.
 func As(err error) (*Error, bool) {
 	if err == nil {
 		return nil, false

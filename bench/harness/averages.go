@@ -123,8 +123,8 @@ func averagesOfRead(a *report.Averages, row *spanner.Row) error {
 	return err
 }
 
-// queryFingerprint returns the TEXT_FINGERPRINT under which a statistics table lists the query call.Text in the
-// interval that ended at the time end.
+// queryFingerprint returns the TEXT_FINGERPRINT under which a statistics table lists the query with the text call.Text
+// in the interval that ended at the time end.
 func (r *Runner) queryFingerprint(ctx context.Context, table string, call StatisticsKey, end time.Time) (fingerprint int64, err error) {
 	found := false
 	s := report.Statistic{SQL: "SELECT text_fingerprint FROM SPANNER_SYS." + table + " WHERE text = @text AND interval_end = @end"}
@@ -135,8 +135,8 @@ func (r *Runner) queryFingerprint(ctx context.Context, table string, call Statis
 	return fingerprint, orMissing(err, found, table, end)
 }
 
-// readFingerprint returns the FPRINT under which a statistics table lists the read call in the interval that ended at
-// the time end. It recognizes the read by its table or index and its columns.
+// readFingerprint returns the FPRINT under which a statistics table lists a read in the interval that ended at the time
+// end. It recognizes the read by its table or index and its columns, which the parameter call holds.
 func (r *Runner) readFingerprint(ctx context.Context, table string, call StatisticsKey, end time.Time) (fingerprint int64, err error) {
 	found := false
 	s := report.Statistic{SQL: "SELECT fprint, read_columns FROM SPANNER_SYS." + table + " WHERE interval_end = @end"}

@@ -27,7 +27,7 @@ func (t *Target) StartControl(ctx context.Context, executable string, flags ...s
 		return nil, err
 	}
 	c := &ControlServer{Server: Server{Options: t.Options}, data: filepath.Join(t.Root, "control")}
-	if err := os.RemoveAll(c.data); err != nil { // left by a run that was killed
+	if err := os.RemoveAll(c.data); err != nil { // an earlier run that was killed may have left it
 		return nil, err
 	}
 	if err := duplicate(t.Data(), c.data); err != nil {
@@ -58,7 +58,7 @@ func (t *Target) copyOfProgram() (string, error) {
 		return "", err
 	}
 	name := filepath.Join(t.Root, "crowfoot-under-test")
-	if err := os.RemoveAll(name); err != nil { // left by a run that was killed
+	if err := os.RemoveAll(name); err != nil { // an earlier run that was killed may have left it
 		return "", err
 	}
 	if err := copyFile(program, name); err != nil {
@@ -72,8 +72,8 @@ func (t *Target) copyOfProgram() (string, error) {
 const maxRegression = 1.03
 
 // besideControl returns the experiments with only the target's paths, each followed by the same path on the control
-// server. It drops all other paths, because the run compares only the two servers: paths of other servers, paths
-// without a server, and paths with a Beside function.
+// server c. It drops paths of other servers, paths without a server, and paths with a Beside function, because the run
+// compares only the two servers.
 func besideControl(list []Experiment, c *Server) (out []Experiment) {
 	for _, e := range list {
 		both := e

@@ -30,7 +30,7 @@ func delayedBy(rtt time.Duration) []option.ClientOption {
 type delayedConn struct {
 	net.Conn
 	out, in *delayLine
-	rest    []byte // the rest of the piece that Read has begun
+	rest    []byte // bytes that have arrived and that Read has not yet returned
 }
 
 // newDelayedConn returns a connection that delays all bytes that c sends or receives. The parameter half is the delay

@@ -53,7 +53,7 @@ type intervalUse int
 
 const (
 	anyInterval  intervalUse = iota // at any time
-	OwnInterval                     // when an interval begins
+	OwnInterval                     // from the beginning of an interval
 	SameInterval                    // in the interval of the experiment before it
 )
 

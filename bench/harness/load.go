@@ -66,7 +66,7 @@ type LoadGenerator struct {
 	Rate        float64         // operations per second of all clients; 0 is a closed loop
 	Duration    time.Duration   // the duration of a turn, if count is 0
 	count       int64           // operations of a turn, in a closed loop; 0 to stop by time
-	cpu         CPUMeter        // of the server; may be nil
+	cpu         CPUMeter        // meter of the server's CPU time; may be nil
 	own         CPUMeter        // meter of the client's CPU time; nil if the client is this program
 	between     bool            // true if a turn counts the CPU time since the end of the one before
 	ServerEnded <-chan struct{} // closes if the server's process ends; may be nil
@@ -129,7 +129,9 @@ func (l *LoadGenerator) Run(ctx context.Context, show func(report.Window)) error
 		select {
 		case now := <-t.C:
 			if l.ends(now) {
-				continue // the remaining few milliseconds are too short for a window of their own, so they belong to this one
+				// Less than half a tick is left. That is too short for a window of its own, so this window continues to
+				// the end of the turn.
+				continue
 			}
 			if err := closeWindow(); err != nil {
 				cancel(err)

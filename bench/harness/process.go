@@ -37,7 +37,7 @@ func StartProcess(ctx context.Context, executable string, args ...string) (p *Pr
 	}
 	p = &Process{Command: exec.Command(executable, args...), Ended: make(chan struct{})}
 	p.Command.Stderr = os.Stderr
-	Detach(p.Command) // Ctrl-C stops this program alone, which stops the server after reporting
+	Detach(p.Command) // Ctrl-C must reach only this program, which first reports and then stops the server
 	out, err := p.Command.StdoutPipe()
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ const traceTime = 2 * time.Second
 // contended mutexes, and an execution trace.
 var serverProfiles = []struct {
 	file, name string
-	most       time.Duration // 0 for no limit
+	most       time.Duration // the longest duration; 0 for no limit
 }{
 	{"server.pprof", "profile", 0},
 	{"server-block.pprof", "block", 0},
@@ -35,8 +35,8 @@ var serverProfiles = []struct {
 	{"server.trace", "trace", traceTime},
 }
 
-// Profile takes profiles of this program and of the server, and writes them to the directory dir. lasts is the duration
-// of the profiles. Profile returns when the files are complete.
+// Profile takes profiles of this program and of the server, and writes them to the directory dir. The parameter lasts
+// is the duration of each profile. Profile returns when the files are complete.
 func (s *Server) Profile(ctx context.Context, dir string, lasts time.Duration) (err error) {
 	if s.Process == nil || s.Process.HTTP == "" {
 		return errors.New("only the embedded server can be profiled")
@@ -89,7 +89,8 @@ func fetch(ctx context.Context, url, path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// missedProfileTime is the duration of the profiles that ProfilePath takes.
+// missedProfileTime is the duration of the profiles that ProfilePath takes. A benchmark calls ProfilePath for paths
+// that missed their targets.
 const missedProfileTime = 5 * time.Second
 
 // ProfilePath repeats a path's operation and profiles the target at the same time. It writes the profiles to dir.

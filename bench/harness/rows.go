@@ -17,7 +17,8 @@ const (
 	loadClients = 4
 )
 
-// Fill writes rows 0 to n-1 of a table. row returns the mutations of row i. The screen shows the progress.
+// Fill writes rows 0 to n-1 of a table. The function row must return the mutations that write row i. The screen shows
+// the progress.
 func (r *Runner) Fill(ctx context.Context, table string, n int, row func(i int64) []*spanner.Mutation) (time.Duration, error) {
 	return r.Target.Fill(ctx, r.Screen, table, n, func(first, last int64) (rows []*spanner.Mutation) {
 		for i := first; i < last; i++ {
@@ -27,8 +28,8 @@ func (r *Runner) Fill(ctx context.Context, table string, n int, row func(i int64
 	})
 }
 
-// Fill writes rows 0 to n-1 of a table. rows returns the mutations of rows first to last-1. The screen shows the
-// progress.
+// Fill writes rows 0 to n-1 of a table. The function rows must return the mutations that write the rows from first to
+// last-1. The screen shows the progress.
 func (t *Target) Fill(ctx context.Context, s *Screen, table string, n int, rows func(first, last int64) []*spanner.Mutation) (time.Duration, error) {
 	began := time.Now()
 	var done atomic.Int64
@@ -50,8 +51,8 @@ func (t *Target) Fill(ctx context.Context, s *Screen, table string, n int, rows 
 	return time.Since(began), ctx.Err()
 }
 
-// Letters returns n random letters. It always returns the same letters for a row and a column. The letters are random
-// so that the storage engine can hardly compress them.
+// Letters returns n random letters. It always returns the same letters for the same ID and column. The letters are
+// random so that the storage engine can hardly compress them.
 func Letters(id int64, column string, n int) string {
 	r := rand.New(rand.NewPCG(uint64(id), uint64(column[len(column)-1])))
 	b := make([]byte, n)

@@ -164,8 +164,8 @@ func (r *Runner) length(experiments []Experiment) (total float64) {
 	return total
 }
 
-// roundLength returns the length of one turn of a path in a round, in the same unit as the function length. Round 0 is
-// the warm-up.
+// roundLength returns the length of one turn of a path in a round, as a fraction of the path's whole measured time.
+// Round 0 is the warm-up.
 func (r *Runner) roundLength(round int) float64 {
 	if round == 0 {
 		return 1. / bench.WarmUpShare
@@ -300,7 +300,7 @@ func (p *Path) runBeside(ctx context.Context) (ended func() error) {
 	}
 }
 
-// correct computes the latencies that are corrected for coordinated omission, for all measures from index first on.
+// correct computes the latencies that are corrected for coordinated omission, for all measures from the given index on.
 func (r *Runner) correct(first int) {
 	for _, m := range r.Results.Measures[first:] {
 		if m.Rate == 0 { // the latencies of an open loop need no correction

@@ -17,15 +17,18 @@ type Screen struct {
 	out  io.Writer
 	Live bool
 
-	mu      sync.Mutex
-	began   time.Time // when measuring began
-	planned float64   // length of all turns of the run, in the unit of Runner.length
-	passed  float64   // length of the turns that are over, in the same unit
-	share   float64   // length of the current turn's part that is over, in the same unit
+	mu    sync.Mutex
+	began time.Time // when measuring began
+	// planned is the length of all turns of the run, passed is the length of the turns that are over, and share is how
+	// much of the current turn has passed. The length 1 stands for the whole measured time of one path at one number of
+	// clients.
+	planned float64
+	passed  float64
+	share   float64
 	title   string
 	current []*report.Measure
-	now     string // text of the last window
-	lines   int    // in the last picture
+	now     string // the line of the picture that shows the last window
+	lines   int    // number of lines of the picture that the terminal shows
 	rows    [2]int // the last progress step printed while a table is filled, and the number of rows of the table
 }
 
@@ -49,8 +52,8 @@ func (s *Screen) Note(text string) {
 	fmt.Fprintln(s.out, text)
 }
 
-// plan adds the length of a benchmark's turns to the planned length of the whole run. Both are in the unit of
-// Runner.length.
+// plan adds the length of a benchmark's turns to the planned length of the whole run. The length 1 stands for the whole
+// measured time of one path at one number of clients.
 func (s *Screen) plan(length float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +77,8 @@ func (s *Screen) left() time.Duration {
 	return time.Duration(float64(time.Since(s.began)) * (1 - p) / p).Round(time.Second)
 }
 
-// loadedSteps is the number of progress lines that are printed while a table is filled, if the output is no terminal.
+// loadedSteps is the number of steps in which the progress of filling a table is printed, if the output is no terminal.
+// A line is printed when a step begins, and when the table is full.
 const loadedSteps = 4
 
 // Loaded shows the progress of loading a table.
@@ -110,7 +114,7 @@ func (s *Screen) experiment(benchmark string, measures []*report.Measure) {
 }
 
 // window redraws the picture with the results in w, the latest window of the turn in progress. length is the turn's
-// length in the unit of Runner.length. Round 0 is the warm-up.
+// length as a fraction of the path's whole measured time. Round 0 is the warm-up.
 func (s *Screen) window(m *report.Measure, round, rounds int, length float64, w report.Window) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,8 +210,8 @@ func (s *Screen) clear() {
 	s.lines = 0
 }
 
-// ScreenWidth is the number of columns of the narrowest usual terminal. A longer line would be wrapped, and the next
-// redrawing would leave a part of it.
+// ScreenWidth is the number of columns to which lines are cut, so that they fit a terminal of 80 columns. A terminal
+// would wrap a longer line, and the next redrawing would then leave a part of it on the screen.
 const ScreenWidth = 79
 
 func cut(line string) string {

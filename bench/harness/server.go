@@ -15,11 +15,11 @@ import (
 // Server is a server that answers operations: the target, a control server, or the ceiling (a server that does nothing
 // but gRPC).
 type Server struct {
-	Address string          // HOST:PORT in plain text; "" for Cloud Spanner
+	Address string          // HOST:PORT, for connections without TLS; "" for Cloud Spanner
 	Process *Process        // nil if the run has not started the process
 	CPU     CPUMeter        // nil if the run cannot see the process
 	metrics string          // URL of the metrics for Prometheus; "" for none
-	Client  *spanner.Client // nil until connect
+	Client  *spanner.Client // nil until Connect is called
 	// Options are client options that are used in addition to those for the address.
 	Options []option.ClientOption
 }

@@ -99,7 +99,7 @@ func (r *Runner) statisticRows(ctx context.Context, s *report.Statistic, params 
 	return err
 }
 
-// valueText formats a value as the API encodes it.
+// valueText formats a value that has the encoding of the API.
 func valueText(v *structpb.Value) string {
 	switch k := v.GetKind().(type) {
 	case *structpb.Value_NullValue:

@@ -31,7 +31,7 @@ type Target struct {
 	DatabaseName string
 	executable   string // of the embedded server; "" for this very program
 	Root         string // folder of the embedded server's data
-	remove       bool   // true if close removes root
+	remove       bool   // true if Close removes Root
 	Admin        *database.DatabaseAdminClient
 }
 
@@ -158,8 +158,8 @@ func (t *Target) CreateTables(ctx context.Context, ddl ...string) error {
 // https://cloud.google.com/spanner/quotas#split-point-limits.
 const MaxSplitsPerRequest = 100
 
-// AddSplitPoints adds split points to a table at the given keys. note is a sentence for the report: how many split
-// points the table has, or that the server does not implement this call. Google's emulator does not.
+// AddSplitPoints adds split points to a table at the given keys. The result note is a sentence for the report: how many
+// split points the table has, or that the server does not implement this call. Google's emulator does not implement it.
 func (t *Target) AddSplitPoints(ctx context.Context, table string, keys []string) (note string, err error) {
 	for part := range slices.Chunk(keys, MaxSplitsPerRequest) {
 		r := &databasepb.AddSplitPointsRequest{Database: t.DatabaseName, Initiator: "crowfoot bench"}
@@ -221,7 +221,7 @@ func Drain(it *spanner.RowIterator) (rows int, err error) {
 	return rows, err
 }
 
-// ExpectRows reads a stream to its end. It returns an error unless the stream has want rows.
+// ExpectRows reads a stream to its end. It returns an error if the stream does not have the wanted number of rows.
 func ExpectRows(it *spanner.RowIterator, want int) (rows int, err error) {
 	rows, err = Drain(it)
 	if err == nil && rows != want {

@@ -13,10 +13,11 @@ import (
 // flag of its own. All kinds have these lines:
 //
 //   - A line that begins with -- or # is a comment. In a file of SQL, however, declarations follow --.
-//   - A line that begins with @ declares a parameter: see parameter.
+//   - A line that begins with @ declares a parameter. The comment of the struct "parameter" has the syntax.
 //   - "repeat N" makes the operation N times as large: N statements or mutations of one transaction, N keys or
 //     ranges of one read. Each repetition draws new values of its parameters.
-//   - The comments of sqlFile, readFile and writeFile describe the other lines of each kind.
+//
+// The comments of sqlFile, readFile and writeFile describe the lines that only one kind of files has.
 type file struct {
 	name       string
 	parameters []parameter

@@ -18,7 +18,7 @@ import (
 type Files struct {
 	Paths []File
 	DDL   string // file of statements that create the tables; "" if they exist
-	Load  string // file of mutations that fill the tables, run once for each of Settings.Rows; "" for none
+	Load  string // file of mutations that fill the tables, run Settings.Rows times; "" for none
 }
 
 // File is the name of a workload file, and its kind.

@@ -32,7 +32,7 @@ type sqlFile struct {
 type sqlStatement struct {
 	text    string
 	dml     bool
-	returns bool     // true if the statement returns rows, as a query or by THEN RETURN
+	returns bool     // true if the statement returns rows: it is a query, or it has THEN RETURN
 	uses    []string // names of the parameters in text
 }
 

@@ -37,7 +37,7 @@ func (d *Drawing) SVG(label string) template.HTML {
 const (
 	barWidth  = 450.0
 	barLetter = 6.0   // for each letter of a path's name
-	barValue  = 118.0 // for the number behind the longest bar
+	barValue  = 118.0 // for the number after the longest bar
 	BarLine   = 19.0
 	barHead   = 24.0
 	BarHeight = 12.0

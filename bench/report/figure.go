@@ -27,7 +27,7 @@ type Figure struct {
 	Study *float64 `json:"study,omitempty"`
 	// Basis says how the study's values and ours were measured, if this was done in different ways.
 	Basis string `json:"basis,omitempty"`
-	// Summed is true if the two ranges in Study.Sentence include this figure.
+	// Summed is true if the figure is included in the two ranges that the sentence about the study gives.
 	Summed bool `json:"-"`
 	// Target is the value that Crowfoot should reach. It is a maximum or, if AtLeast is set, a minimum. 0 means that
 	// there is no target.

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Grid is a table of texts, which the text report and the page both show. The first line names the columns. A line
-// with only one cell is a title for the lines below it. The first Left columns are aligned left.
+// Grid is a table of texts, which the page shows. The first line names the columns. A line with only one cell is a
+// title for the lines below it. As many columns as Left says, from the first on, are aligned left.
 type Grid struct {
 	Title string
 	Note  string

@@ -32,7 +32,7 @@ type Measure struct {
 	PerSecond     float64  `json:"operations_per_second"`
 	RowsPerSecond float64  `json:"rows_per_second"`
 	Latency       Latency  `json:"latency_us"`
-	Corrected     *Latency `json:"corrected_latency_us,omitempty"` // of a closed loop: see Correct
+	Corrected     *Latency `json:"corrected_latency_us,omitempty"` // of a closed loop: the method Correct computes it
 	// CPU is the server's CPU time per operation in microseconds; nil if unknown.
 	CPU       *float64 `json:"server_cpu_us,omitempty"`
 	CPUSource string   `json:"server_cpu_source,omitempty"`
@@ -50,7 +50,7 @@ type Measure struct {
 	Transactions *Transactions `json:"transactions,omitempty"`
 
 	Group   int                     `json:"-"` // position of the first measure of this experiment and number of clients, whose paths take turns
-	latency *hdrhistogram.Histogram // microseconds
+	latency *hdrhistogram.Histogram // latencies in all turns, in microseconds
 	elapsed time.Duration
 	cpu     time.Duration
 	own     time.Duration // the client's CPU time
@@ -58,8 +58,8 @@ type Measure struct {
 	// Parallel is true if several calls of one operation run at the same time. Then the sum of the calls' latencies is
 	// not the operation's latency.
 	Parallel     bool                    `json:"-"`
-	counted      MethodCounts            // the server's counts, over all turns
-	roundLatency *hdrhistogram.Histogram // in microseconds, of the last of Turns
+	counted      MethodCounts            // the server's counts of calls, over all turns
+	roundLatency *hdrhistogram.Histogram // latencies in the last of Turns, in microseconds
 	used         time.Duration           // the server's CPU time in the last of Turns
 }
 

@@ -166,7 +166,8 @@ func (r *Report) section(benchmark string) section {
 	return s
 }
 
-// cellClass returns the CSS class of a cell in a column. The first left columns of the table are aligned left.
+// cellClass returns the CSS class of a cell in a column. Columns whose index is below the parameter left are aligned
+// left.
 func cellClass(left, column int, text string) string {
 	switch {
 	case text == met, text == Missed, text == inNoise, text == notMeasured:

@@ -41,8 +41,8 @@ type Report struct {
 
 	About   map[string]string `json:"-"` // by benchmark
 	Studies map[string]*Study `json:"-"` // by benchmark; nil for no study
-	// OwnGrids holds functions that make the tables of only one benchmark, by benchmark. These tables come before
-	// those that the report shows for every benchmark.
+	// OwnGrids holds, by benchmark, the function that makes the tables that only this benchmark has. These tables come
+	// before those that the report shows for every benchmark.
 	OwnGrids map[string]func(*Report) []Grid `json:"-"`
 	// Published holds the averages of the server's statistics that a study published, by measure.
 	Published map[Ref]Averages `json:"-"`
@@ -52,8 +52,8 @@ type Report struct {
 // Pair is a comparison of two paths to the same result.
 type Pair struct {
 	Title     string `json:"title"`
-	Left      int    `json:"left"` // positions in Measures
-	Right     int    `json:"right"`
+	Left      int    `json:"left"`  // index in Measures
+	Right     int    `json:"right"` // index in Measures
 	LeftPath  string `json:"left_path"`
 	RightPath string `json:"right_path"`
 	Clients   int    `json:"clients"`

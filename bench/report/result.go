@@ -144,8 +144,8 @@ func failedFirst(fact string) int {
 	return 1
 }
 
-// Room returns the number of lines that a table may have if the given number of lines must fit behind it.
+// Room returns the number of lines that a table may have if the given number of lines must fit below it.
 func (t *Summary) Room(behind int) int { return max(2, SummaryLines-len(t.lines)-behind) }
 
-// LinesBehindTable is the number of lines that are reserved for the facts and file names behind a table.
+// LinesBehindTable is the number of lines that are reserved for the facts and file names below a table.
 const LinesBehindTable = 8

@@ -35,5 +35,5 @@ func Judge(s *Spread, target float64, atLeast bool) string {
 // tooWide reports whether the interval of a ratio spans a factor of widestRatio or more.
 func (s *Spread) tooWide() bool { return s != nil && s.Turns > 1 && s.High >= widestRatio*s.Low }
 
-// Exactly returns the spread of a count, whose interval is only the value v, because counts have no noise.
+// Exactly returns the spread of a count. Both ends of its interval are the value v, because counts have no noise.
 func Exactly(v float64) *Spread { return &Spread{Median: v, Low: v, High: v, Turns: 1, Confidence: 1} }

@@ -26,8 +26,8 @@ const (
 )
 
 // aggregate returns an experiment in which each path computes the same aggregate query: inside a database, from a text
-// file, or from rows that a client reads. According to the published study that this benchmark repeats, the query is
-// fast inside a database, and slow from rows that a client reads.
+// file, or from rows that a client reads. According to the study that this benchmark repeats (figures.go), such a query
+// is fast inside a database, but slow if a client reads the rows and computes the result.
 func (b *retrieval) aggregate() harness.Experiment {
 	t := b.table
 	e := harness.Experiment{Name: aggregated, Title: fmt.Sprintf("count, sum and avg of %s by %s", t.summed, t.grouped), Untagged: true}
@@ -65,12 +65,14 @@ func (b *retrieval) aggregate() harness.Experiment {
 	return e
 }
 
-// aggregate returns the aggregate query. from is a table, or an expression that takes the place of a table.
+// aggregate returns the aggregate query. The parameter from is what follows FROM: the name of a table, or an
+// expression that takes the place of a table.
 func (t *retrievedTable) aggregate(from string) string {
 	return fmt.Sprintf("SELECT %[1]s, COUNT(*), SUM(%[2]s), AVG(%[2]s) FROM %[3]s GROUP BY %[1]s", t.grouped, t.summed, from)
 }
 
-// aggregateInside runs an aggregate query. The second column of its result is the number of rows in each group.
+// aggregateInside returns an operation that runs an aggregate query. The second column of the query's result is the
+// number of rows in each group. The operation returns the sum of these numbers.
 func (b *retrieval) aggregateInside(query string) harness.Operation {
 	return func(ctx context.Context, c harness.Call) (int, error) {
 		rows := int64(0)
@@ -89,8 +91,8 @@ type total struct {
 	sum  float64
 }
 
-// totals computes the aggregate from record batches, and returns the number of rows. The function each calls its
-// argument visit with every batch.
+// totals computes the aggregate from record batches, and returns the number of rows. The parameter each is a function
+// that calls visit(batch) for every batch.
 func (b *retrieval) totals(each func(visit func(arrow.RecordBatch) error) error) (int, error) {
 	groups := map[string]*total{}
 	err := each(func(batch arrow.RecordBatch) error {

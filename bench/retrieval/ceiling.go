@@ -25,9 +25,10 @@ import (
 )
 
 // Ceiling runs a server until the context ends. The server answers every StreamingRead and ExecuteStreamingSql with
-// the same messages, which are already encoded. They come from the file frames, where the length precedes each message
-// (uvarint). If frames is "", the answer is one row of the points table. If batches names a file of record batches,
-// the server answers Flight SQL, too. It needs as much CPU as gRPC alone, so no database server can need less.
+// the same messages, which are already encoded. The parameter frames names the file with these messages, each preceded by
+// its length (uvarint). If frames is "", the answer is one row of the points table. If batches names a file of record
+// batches, the server answers Flight SQL, too. The server does no work except that of gRPC, so no database server that
+// uses gRPC can need less CPU.
 func Ceiling(ctx context.Context, frames, batches string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -59,9 +60,10 @@ func Ceiling(ctx context.Context, frames, batches string) error {
 	return s.Serve(l)
 }
 
-// serverOptions returns the same options as the function of this name in package server/grpc, without the codec. So
-// the ceiling is the same gRPC server without a database. This package must not import the server, so a change of the
-// options there must be repeated here.
+// serverOptions returns those options of package server/grpc that affect the speed of gRPC. The package has a read
+// buffer of its own. This function sets gRPC's read buffer to the same size instead. So Ceiling shows how much CPU the
+// same gRPC server needs without a database. The package retrieval must not import the server, so a change of the
+// options in package server/grpc must be repeated here.
 func serverOptions() []grpc.ServerOption {
 	const window = 1 << 20
 	return []grpc.ServerOption{
@@ -75,7 +77,7 @@ func serverOptions() []grpc.ServerOption {
 	}
 }
 
-// cannedRow encodes the answer of the ceiling if it has no file of messages: one row.
+// cannedRow returns the encoded answer, one row of the points table, for a server without a file of messages.
 func cannedRow() ([]*cannedFrame, error) {
 	answer := &spannerpb.PartialResultSet{
 		Metadata:    &spannerpb.ResultSetMetadata{RowType: &spannerpb.StructType{}},

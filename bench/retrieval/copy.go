@@ -11,7 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// Hints in a query that make it read the row store, or let it read the columnar copy.
+// Hints at the beginning of a query: fromRowStore makes the query read the row store, and fromCopy lets it read the
+// columnar copy.
 const (
 	fromRowStore = "@{scan_method=no_columnar} "
 	fromCopy     = "@{scan_method=columnar} "

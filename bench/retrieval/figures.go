@@ -12,7 +12,7 @@ type publishedRetrieval struct {
 	way     string
 	seconds float64 // time to read all rows of the table
 	rows    float64
-	readers float64    // how many times as fast as with one reader; 0 if the study does not say
+	readers float64    // for several readers, their speed divided by that of one reader; 0 for one reader
 	ours    report.Ref // the path of this run that does the same; empty for none
 }
 

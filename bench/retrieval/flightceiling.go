@@ -22,9 +22,9 @@ import (
 // max-partitions of the request sets the number of streams.
 type flightCeiling struct {
 	flight.BaseFlightServer
-	schema  []byte         // an encapsulated message, as in FlightInfo
+	schema  []byte         // the schema as FlightInfo needs it: an encapsulated IPC message
 	first   *cannedFrame   // the message with the schema, which begins each stream
-	batches []*cannedFrame // one message each
+	batches []*cannedFrame // the record batches, each as one message
 }
 
 // recordFlight runs a query and writes the answer to w in the form that readFlight reads: first the schema, then the

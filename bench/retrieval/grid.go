@@ -91,7 +91,7 @@ func publishedText(list []publishedRetrieval) float64 {
 	return 0
 }
 
-// rowCPUCells returns cells with the CPU times per row.
+// rowCPUCells returns three cells with CPU times per row: the server's, the client's, and the sum of both.
 func rowCPUCells(m *report.Measure) []string {
 	perRow := func(us *float64) *float64 {
 		if us == nil {

@@ -36,7 +36,7 @@ const (
 	spannerDriver = "com.google.cloud.spanner.jdbc.JdbcDriver"
 )
 
-// javaHeap is the flag for Java's heap size. It is enough for readers that keep only few rows.
+// javaHeap is the flag for Java's heap size. Two GiB are enough, because the readers keep only few rows.
 const javaHeap = "-Xmx2g"
 
 // startJava compiles and starts javaReader with the jars that the user has named.

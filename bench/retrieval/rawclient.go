@@ -92,7 +92,7 @@ func (c *rawClient) frames(ctx context.Context, r rawRequest, f func([]byte) err
 	}
 }
 
-// count decodes and counts the rows of a reply.
+// count sends a request, and decodes and counts the rows of the reply.
 func (c *rawClient) count(ctx context.Context, r rawRequest) (int64, error) {
 	d := new(rowDecoder)
 	if err := c.frames(ctx, r, d.decode); err != nil {

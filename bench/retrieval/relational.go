@@ -15,14 +15,14 @@ import (
 
 // relational is a database of another vendor, filled with the same rows.
 type relational interface {
-	// rows runs a query on the connection with this index. For every row of the result, it calls the function each with
-	// a scanRow that reads this row.
+	// rows runs a query on the connection with this index. It calls each(scan) for every row of the result. The
+	// argument scan copies the columns of that row.
 	rows(ctx context.Context, connection int, query string, each func(scan scanRow) error) error
 	exec(ctx context.Context, statement string) error
 	// fill loads a file in the format of TPC-H's generator into an empty table.
 	fill(ctx context.Context, table, file string) error
-	// server returns a Server whose meter reads the CPU time of the connections' processes. It has no meter if the
-	// database runs on another machine.
+	// server returns a Server whose meter reads the CPU time of the connections' processes. The Server has no meter if
+	// the database runs on another machine.
 	server() *harness.Server
 	close() error
 }
@@ -34,10 +34,11 @@ type scanRow func(dest ...any) error
 // exist there.
 const relationalPrefix = "crowfoot_bench_"
 
-// relationalTypes is a replacer that turns Spanner's types into those of PostgreSQL and MySQL.
+// relationalTypes is a replacer for DDL. It turns Spanner's types into those of PostgreSQL and MySQL, and moves the
+// primary key into the list of columns. The parenthesis that ends this list is then missing, and ensure adds it.
 var relationalTypes = strings.NewReplacer("INT64", "BIGINT", "FLOAT64", "DOUBLE PRECISION", "STRING(", "VARCHAR(", ") PRIMARY KEY (", ", PRIMARY KEY (")
 
-// otherDatabase is a database that the user has named. The report shows it under name.
+// otherDatabase is a database that the user has named by a flag. The fields name, driver and codec are for the report.
 type otherDatabase struct {
 	relational
 	name, driver, codec string
@@ -123,7 +124,8 @@ func (b *retrieval) fromOthers(n int) (paths []harness.Path) {
 	return paths
 }
 
-// read reads the rows that the condition where selects, and makes an object of each. It returns the number of rows.
+// read reads the rows of the table and makes an object of each. It returns the number of rows. The parameter where is a
+// WHERE clause that selects rows; "" stands for all rows.
 func (d otherDatabase) read(ctx context.Context, t *retrievedTable, connection int, where string) (rows int64, err error) {
 	query := "SELECT " + strings.Join(t.columns, ", ") + " FROM " + relationalPrefix + t.name + where
 	scanned := t.scan()
@@ -147,7 +149,7 @@ func customerScan() func(scanRow) error {
 func orderScan() func(scanRow) error {
 	objects, i := make([]struct {
 		order
-		day time.Time // these drivers return a date as a time.Time
+		day time.Time // the drivers of PostgreSQL and MySQL return a date as a time.Time
 	}, kept), 0
 	return func(scan scanRow) error {
 		o := &objects[i%kept]
@@ -156,8 +158,8 @@ func orderScan() func(scanRow) error {
 	}
 }
 
-// keyRanges returns an operation that reads the table as the published study does with several readers (figures.go). It
-// runs COUNT(*). Then each of n readers reads one range of the keys on a connection of its own.
+// keyRanges returns an operation that reads the table as the published study does with several readers (figures.go). The
+// operation first runs COUNT(*). Then each of n readers reads one range of the keys on a connection of its own.
 func (b *retrieval) keyRanges(n int) harness.Operation {
 	key := b.table.columns[0]
 	return func(ctx context.Context, _ harness.Call) (int, error) {
@@ -189,13 +191,13 @@ func (b *retrieval) inRanges(ctx context.Context, n int, table string, count fun
 	})
 }
 
-// backends are the processes of a database on this machine. The names of the processes begin with name.
+// backends are the processes of a database on this machine. The field name is a prefix of the processes' names.
 type backends struct {
 	name string
 	pids []harness.PID
 }
 
-// meter returns a meter of the total CPU time of these processes. It returns nil if they do not run on this machine.
+// meter returns a meter of the total CPU time of the processes. It returns nil if they do not run on this machine.
 func (b backends) meter() harness.CPUMeter {
 	if len(b.pids) == 0 {
 		return nil

@@ -52,12 +52,12 @@ const retrievalName = "retrieval"
 // Settings are the settings that only this benchmark has.
 type Settings struct {
 	Table    string // customer or orders
-	Readers  []int  // numbers of readers that share the table; the experiments run once for each
+	Readers  []int  // numbers of readers that share the table; each number has an experiment of its own
 	Columnar bool   // true if the server keeps a columnar copy of the table
-	Postgres string // DSN of a database for the same rows, in the form of its driver; "" for none
+	Postgres string // DSN of a PostgreSQL database for the same rows, in the syntax of pgx; "" for none
 	MySQL    string // DSN of a MySQL or MariaDB database for the same rows; "" for none
-	Python   string // executable whose libraries read the same rows; "" for none
-	Java     string // executable of a JDK
+	Python   string // executable of Python, whose installed libraries read the same rows; "" for none
+	Java     string // executable "java" of a JDK
 	Profile  string // folder for profiles of paths that miss their targets; "" for none
 	Jars     string // class path of SPL and of JDBC drivers; "" for none
 }
@@ -77,22 +77,22 @@ type retrieval struct {
 	canned       *harness.Server
 	rawCanned    *rawClient
 	flightCanned *flightClient
-	recorded     []string // names of the files that canned sends
+	recorded     []string // names of the files with the messages that canned sends
 	flightSQL    *flightClient
 	schema       *arrow.Schema // of the table
 	files        []retrievedFile
-	rewritten    string   // a Parquet file written by pyarrow
-	composite    string   // SPL's columnar file
-	temporary    []string // further files that close removes
+	rewritten    string   // name of a Parquet file written by pyarrow
+	composite    string   // name of the file in SPL's columnar format
+	temporary    []string // names of further files that close removes
 	others       []otherDatabase
 	python, java *worker
 	missing      []missingTool
-	rowBytes     float64              // of a row as text
-	published    []publishedRetrieval // the study's figures for the table
+	rowBytes     float64              // average length of a row as text, in bytes
+	published    []publishedRetrieval // what the study in figures.go has published for the table
 	experiments  []harness.Experiment
 }
 
-// missingTool is a tool that the run does not have, and the flag that names it.
+// missingTool is a tool that the run does not have. The field flag is the flag or command that would provide the tool.
 type missingTool struct{ name, flag string }
 
 func (b *retrieval) lacks(name, flag string) { b.missing = append(b.missing, missingTool{name, flag}) }
@@ -119,7 +119,7 @@ func (b *retrieval) prepare(ctx context.Context, r *harness.Runner) ([]harness.E
 	return b.experiments, nil
 }
 
-// load creates the table if it does not exist. It fills the table if that has fewer rows than the settings ask for.
+// load creates the table if it does not exist, and fills it if it has fewer rows than the settings ask for.
 func (b *retrieval) load(ctx context.Context, r *harness.Runner) error {
 	if err := r.Target.CreateTables(ctx, b.table.ddl); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (b *retrieval) startCanned(ctx context.Context, r *harness.Runner) error {
 	)
 }
 
-// The names of the paths.
+// The name of the experiment oneStream, and the names of its paths.
 const (
 	oneStream    = "one_stream"
 	rawSQL       = "SQL, hand-written decoder"
@@ -316,8 +316,8 @@ type retrievedTable struct {
 	scan func() func(scanRow) error
 	// splTypes lists the types of the columns in SPL's notation.
 	splTypes []string
-	// grouped and summed are names of columns. The aggregate query groups the rows by the column grouped, and computes
-	// the sum and the average of the column summed.
+	// grouped and summed are the names of two columns. The aggregate query groups the rows by the first column, and
+	// computes the sum and the average of the second one.
 	grouped, summed string
 	// writeText writes a table with the given number of rows as text.
 	writeText func(w io.Writer, rows int64) error

@@ -13,7 +13,7 @@ import (
 )
 
 // rowDecoder decodes the messages of one stream of google.spanner.v1.PartialResultSet directly into columns, as a
-// client in a fast language would. The columns keep only the last rows.
+// client in a fast language would. After every 10,000 rows (the constant kept), it empties the columns.
 type rowDecoder struct {
 	columns []decodedColumn
 	next    int // index of the column of the next value
@@ -22,14 +22,14 @@ type rowDecoder struct {
 	chunked bool   // true if chunk holds the beginning of a text
 }
 
-// decodedColumn holds the values of one column in the last rows.
+// decodedColumn holds the values of one column in the rows since the columns were last emptied.
 type decodedColumn struct {
 	code   spannerpb.TypeCode
 	nulls  []bool
-	ints   []int64   // of INT64
-	floats []float64 // of FLOAT64
-	text   []byte    // of the other types, all texts joined
-	ends   []int     // the end of each text in text
+	ints   []int64   // the values of a column of type INT64
+	floats []float64 // the values of a column of type FLOAT64
+	text   []byte    // the values of a column of another type, all texts joined
+	ends   []int     // for each of the joined texts, the index in the field text at which it ends
 }
 
 // The numbers of the message fields that the decoder reads. Sources:
@@ -171,7 +171,7 @@ func (c *decodedColumn) add(text []byte) (err error) {
 		i, err := parseInt(text)
 		c.ints = append(c.ints, i)
 		return err
-	case spannerpb.TypeCode_FLOAT64: // NaN, Infinity, -Infinity
+	case spannerpb.TypeCode_FLOAT64: // only NaN, Infinity and -Infinity are sent as texts
 		f, err := strconv.ParseFloat(string(text), 64)
 		c.floats = append(c.floats, f)
 		return err

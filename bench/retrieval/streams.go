@@ -19,10 +19,10 @@ import (
 
 // StreamsSettings say how many rows a server streams, and to how many clients.
 type StreamsSettings struct {
-	Rows      int       // streamed by each way
+	Rows      int       // rows that each way of streaming (READ, SQL, Flight SQL) reads at least
 	TableRows int       // rows in the table; each stream reads all of them
 	Slow      int       // how many slow streams of each way are open at the same time; their clients read one message a second
-	Memory    string    // the server's --memory, and its limit in the test
+	Memory    string    // the server's --memory; the test fails if the server uses more
 	Server    string    // the server's executable; "" for this program
 	Dir       string    // directory for the server's data; "" for a temporary one
 	Out       io.Writer // gets the result
@@ -79,8 +79,8 @@ type streamRun struct {
 // streamWay is one way to stream the table.
 type streamWay struct {
 	name string
-	// stream reads the table once and returns the number of rows. It calls the function message after each message that
-	// it has received.
+	// stream reads the table once and returns the number of rows. It calls message() each time that it has received a
+	// message of the server.
 	stream func(ctx context.Context, message func() error) (int64, error)
 }
 
@@ -115,7 +115,7 @@ func (r *streamRun) run(ctx context.Context) (err error) {
 	return errors.Join(err, clients.Wait())
 }
 
-// fill creates the table if it does not exist. It fills the table if that has fewer rows than the settings ask for.
+// fill creates the table if it does not exist, and fills it if it has fewer rows than the settings ask for.
 func (r *streamRun) fill(ctx context.Context) error {
 	if err := r.target.CreateTables(ctx, r.table.ddl); err != nil {
 		return err

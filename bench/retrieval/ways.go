@@ -75,8 +75,8 @@ func (b *retrieval) partitioned(n int, partition func(context.Context, *spanner.
 	}
 }
 
-// shared reads the parts 0 to parts-1 of a table, at most n at a time. It calls the function read for each part, and
-// returns the sum of the row counts that read returns.
+// shared calls read(ctx, part) for each part of a table, from 0 to parts-1, at most n at a time. It returns the sum of
+// the row counts that these calls return.
 func shared(ctx context.Context, n, parts int, read func(ctx context.Context, part int) (int64, error)) (int64, error) {
 	if parts == 0 {
 		return 0, errors.New("there are no partitions")

@@ -8,8 +8,8 @@ import (
 )
 
 // TestWorker checks that a worker reports the libraries that it has found and those that it lacks, and that ask returns
-// the number of rows or the error that the worker answers. If the worker ends, or if it does not answer until the
-// context ends, ask must return an error.
+// the number of rows or the error that the worker answers. If the worker ends, or if the context ends before the worker
+// has answered, ask must return an error.
 func TestWorker(t *testing.T) {
 	const script = `printf 'a library says hello\n'
 printf 'ready\tfound 1.2\tlacking\n' >&3

@@ -45,7 +45,7 @@ type soakLoad struct {
 	workers []*soakWorker
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	counts  [soakCounters]atomic.Int64 // commits that the server acknowledged
+	counts  [soakCounters]atomic.Int64 // for each counter, the number of commits that the server acknowledged
 }
 
 // soakWorker repeats one kind of request.
@@ -53,8 +53,8 @@ type soakWorker struct {
 	name  string
 	pause time.Duration
 	do    func(context.Context) error
-	// permitted reports whether a client may return this error to its user if the server ends during a request. Nil
-	// permits no error.
+	// permitted reports whether a client may return this error to its user if the server ends during a request. If
+	// permitted is nil, the client may return no error.
 	permitted func(error) bool
 	done      atomic.Int64
 	failed    atomic.Pointer[error]
@@ -329,7 +329,9 @@ func (l *soakLoad) end(ctx context.Context) error {
 			SQL:    "SELECT c.N, (SELECT COUNT(*) FROM Log WHERE Id = c.Id), (SELECT IFNULL(MAX(N), 0) FROM Log WHERE Id = c.Id) FROM Counters c WHERE c.Id = @id",
 			Params: map[string]any{"id": int64(i)},
 		}).Do(func(r *spanner.Row) error { return r.Columns(&n, &rows, &last) })
-		if told := l.counts[i].Load(); err == nil && (n != rows || n != last || n != told && n != told+1) { // cancel may have cut off the answer
+		// The server may have made one more commit than it has acknowledged, because l.cancel can end a request before
+		// the answer comes.
+		if told := l.counts[i].Load(); err == nil && (n != rows || n != last || n != told && n != told+1) {
 			err = fmt.Errorf("counter %d is %d, with %d rows up to %d; %d commits were acknowledged", i, n, rows, last, told)
 		}
 		broken = append(broken, err)

@@ -23,7 +23,7 @@ import (
 // MemorySettings say how much load Memory puts on a server, and for how long.
 type MemorySettings struct {
 	For      time.Duration
-	Heavy    int    // number of heavy requests in progress at the same time; each client sends the kinds in turn
+	Heavy    int    // number of clients that send heavy requests, one at a time, and go through the kinds in turn
 	Memory   string // the server's --memory
 	Server   string // the server's executable; "" for this program
 	Dir      string // directory for the server's data; "" for a temporary one
@@ -37,7 +37,7 @@ const (
 	lightClients = 4
 	// lightLimit is the highest p99 latency that small requests may have.
 	lightLimit = time.Second
-	// drainLimit is the longest time that heavy requests in progress may still take after the time For is over.
+	// drainLimit is the longest time that requests in progress may still take when the duration of the test is over.
 	drainLimit = 2 * time.Minute
 )
 

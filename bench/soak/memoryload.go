@@ -40,8 +40,8 @@ const (
 CREATE TABLE Big (Id INT64 NOT NULL, Part INT64, Text STRING(MAX)) PRIMARY KEY (Id);
 CREATE TABLE Small (Id INT64 NOT NULL, N INT64) PRIMARY KEY (Id);
 `
-	bigRows  = 200_000
-	bigText  = 1000 // bytes in each of the rows
+	bigRows  = 200_000 // rows of the table Big
+	bigText  = 1000 // bytes of padding in the text of each row of the table Big
 	blobRows = 90   // rows of 1 MiB in a heavy commit
 
 	slowReading    = 3 * time.Second // the time for which a slow reader keeps its streams open
@@ -74,7 +74,8 @@ type memoryLoad struct {
 	batch              *spannerpb.ExecuteBatchDmlRequest
 }
 
-// heavyKind is a kind of heavy request. The function run sends one request and returns the error of the answer.
+// heavyKind is a kind of heavy request. The field run is a function that sends one
+// request, or several, and returns the first error.
 type heavyKind struct {
 	name      string
 	run       func(context.Context) error
@@ -168,7 +169,7 @@ func readWrite() *spannerpb.TransactionOptions {
 	return &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadWrite_{ReadWrite: new(spannerpb.TransactionOptions_ReadWrite)}}
 }
 
-// write returns a commit request that writes rows. The function row returns the values of row i as texts, one for each
+// write returns a commit request that writes rows. A call of row(i) returns the values of row i as texts, one for each
 // column.
 func (l *memoryLoad) write(table string, columns []string, rows int, row func(int) []string) *spannerpb.CommitRequest {
 	w := &spannerpb.Mutation_Write{Table: table, Columns: columns}
@@ -216,7 +217,7 @@ func (l *memoryLoad) run(ctx context.Context, s MemorySettings) {
 				err := k.run(request)
 				l.outcomes.add(k.name, false, time.Since(began), err, k.permitted...)
 				if status.Code(err) == codes.Unavailable {
-					time.Sleep(time.Second) // the server has ended
+					time.Sleep(time.Second) // the server has ended, so all further requests would fail at once
 				}
 			}
 		})

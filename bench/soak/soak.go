@@ -27,7 +27,7 @@ type Settings struct {
 	Server   string        // the server's executable; "" for this program
 	Dir      string        // directory for the server's data; "" for a temporary one
 	Out      io.Writer     // gets the result
-	Progress io.Writer     // gets a line for each life of the server, which is the time of one process
+	Progress io.Writer     // gets a line for each life of the server; a life is the time of one process
 }
 
 const (
@@ -38,8 +38,8 @@ const (
 	// slack allows for garbage that was not collected yet, whose amount differs from moment to moment.
 	soakGrowth = 1.25
 	soakSlack  = 64 << 20
-	// soakMore is by how much the number of goroutines or connections may increase. Some increase is allowed because
-	// requests come and go while they are counted.
+	// soakMore is the largest increase that the number of goroutines or connections may have. Some increase is allowed
+	// because the numbers differ from moment to moment, as requests come and go.
 	soakMore = 100
 )
 
@@ -74,7 +74,7 @@ func Run(ctx context.Context, s Settings) error {
 	return errors.Join(append([]error{err, load.end(context.WithoutCancel(ctx))}, k.grown()...)...)
 }
 
-// soak is a run of Soak.
+// soak is the state of one call of Run.
 type soak struct {
 	Settings
 	server *harness.Process
@@ -84,7 +84,7 @@ type soak struct {
 
 // life holds what was measured during the life of one process of the server.
 type life struct {
-	end       string // "kill -9" or "SIGTERM"
+	end       string // how Run ends the process: "kill -9" or "SIGTERM"
 	recovered time.Duration
 	last      state
 	peak      int64 // highest memory, in bytes
@@ -245,7 +245,7 @@ func descriptors(p harness.PID) (sockets, files int, err error) {
 // that has grown. It ignores the first life, because the server warms up in it.
 func (k *soak) grown() (broken []error) {
 	if len(k.ended) < 3 {
-		return nil // the run has ended early and has already returned an error
+		return nil // too few lives: of those after the first, the last one is compared with the others
 	}
 	least := func(of func(life) int64) int64 {
 		return of(slices.MinFunc(k.ended[1:], func(a, b life) int { return int(of(a) - of(b)) }))

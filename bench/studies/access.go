@@ -13,8 +13,8 @@ import (
 
 // Access repeats studyOfReads, the published study that compares SQL (ExecuteStreamingSql) with READ (StreamingRead).
 // Both read the same rows of usertable, a table like the study's. The study has three workloads: they read one key, a
-// range of keys, and scattered keys of several splits. In a further workload, both read by a secondary index; the study
-// mentions this workload but gives no figures for it.
+// range of keys, and scattered keys of several splits. In two further workloads, both read by a secondary index; the
+// study mentions such reads but gives no figures for them.
 //
 // With Settings.Study the clients send calls without tags, first at saturation and then at the study's rates. At these
 // rates, each workload of the study has an interval of the server's statistics to itself. The table stays in the

@@ -38,9 +38,9 @@ const (
 	splitsBasis   = "; the study's READ counts once for each of four splits, so its average is taken four times"
 )
 
-// accessFigures returns the figures of studyOfReads beside Crowfoot's targets. It leaves out the figures for ten keys
-// in four splits if the run uses other numbers of keys or splits. Without Settings.Study, the figures compare the CPU
-// time of the server's process. With Settings.Study, they compare averages of the server's statistics, as the study
+// accessFigures returns the figures of studyOfReads beside Crowfoot's targets. It leaves out the figures for ranges and
+// for scattered keys if the run does not read ten keys of four splits. Without Settings.Study, the figures compare the
+// CPU time of the server's process. With Settings.Study, they compare averages of the server's statistics, as the study
 // does. These averages have no targets: they are taken once for an interval and not for each turn, so nobody can tell
 // how much they vary by chance.
 func accessFigures(s bench.Settings) []report.Figure {

@@ -11,10 +11,10 @@ import (
 // query is a single-use query.
 type query struct {
 	sql  string
-	draw func(harness.Call) map[string]any // draws the parameters
+	draw func(harness.Call) map[string]any // chooses random values of the parameters
 }
 
-// path returns a path that runs the query. Its operation returns an error unless the query returns want rows.
+// path returns a path that runs the query. Its operation fails if the query does not return the wanted number of rows.
 func (q query) path(want int) harness.Path {
 	return harness.Path{Name: viaSQL, Method: "ExecuteStreamingSql", StatisticsKeys: []harness.StatisticsKey{{Text: q.sql}}, Operation: func(ctx context.Context, c harness.Call) (int, error) {
 		st := spanner.Statement{SQL: q.sql, Params: q.draw(c)}
@@ -48,7 +48,8 @@ func (r read) rows(ctx context.Context, c harness.Call) *spanner.RowIterator {
 	return c.Client.Single().ReadWithOptions(ctx, userTable, r.draw(c), r.names(), &spanner.ReadOptions{Index: r.index, RequestTag: c.Tag})
 }
 
-// path returns a path that performs the read. Its operation returns an error unless the read returns want rows.
+// path returns a path that performs the read. Its operation fails if the read does not return the wanted number of
+// rows.
 func (r read) path(want int) harness.Path {
 	return harness.Path{Name: viaREAD, Method: "StreamingRead", StatisticsKeys: []harness.StatisticsKey{r.asked()}, Operation: func(ctx context.Context, c harness.Call) (int, error) {
 		return harness.ExpectRows(r.rows(ctx, c), want)

@@ -36,7 +36,8 @@ const (
 	targetCopyCost = 1.3
 )
 
-// check returns an error if the settings name servers that the run cannot start itself.
+// check returns an error if the settings name a server, or an executable for a control server. The benchmark starts
+// both of its servers from this program.
 func (w *columnarWrites) check(s bench.Settings) error {
 	if s.Control != "" {
 		return errors.New("--columnar takes no --control: it compares with a server of its own")
@@ -73,7 +74,7 @@ func (w *columnarWrites) prepare(ctx context.Context, r *harness.Runner) ([]harn
 	return list, nil
 }
 
-// awaitCopy waits until the server has copied all rows.
+// awaitCopy waits until the columnar copy of the table is complete.
 func (w *columnarWrites) awaitCopy(ctx context.Context, r *harness.Runner) error {
 	ctx, cancel := context.WithTimeout(ctx, harness.CopyTimeout)
 	defer cancel()

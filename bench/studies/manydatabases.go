@@ -58,7 +58,9 @@ func createDatabases(ctx context.Context, r *harness.Runner) (err error) {
 			return err
 		}
 		for k := range each {
-			if len(took) == each { // the growth caused by the first databases includes memory that all databases share
+			// The first instance is full. The memory per database counts from here, because the first databases also
+			// allocated memory that all databases share.
+			if len(took) == each {
 				if before, err = idleMemory(ctx, t, r.Each); err != nil {
 					return err
 				}
@@ -112,8 +114,8 @@ func createTimed(ctx context.Context, admin *database.DatabaseAdminClient, paren
 	return time.Since(began), err
 }
 
-// idleMemory lets the server idle for the time idleAfterLoad, or for the time each if that is shorter. Then it returns
-// the memory of the server's process in bytes.
+// idleMemory lets the server idle for idleAfterLoad or, if it is shorter, for the duration in the parameter each. Then
+// it returns the memory of the server's process in bytes.
 func idleMemory(ctx context.Context, t *harness.Target, each time.Duration) (int64, error) {
 	select {
 	case <-time.After(min(idleAfterLoad, each)):

@@ -29,7 +29,7 @@ func Points() harness.Benchmark {
 type points struct {
 	ceiling *harness.Server
 	off     *harness.ControlServer // keeps no statistics
-	file    *os.File               // the file that sync syncs
+	file    *os.File               // the file that the method sync writes
 }
 
 const (
@@ -94,7 +94,7 @@ func (p *points) prepare(ctx context.Context, r *harness.Runner) ([]harness.Expe
 	}
 	r.Fact("loaded %d rows of 1 kB in %.1f s (%.0f rows/s)", r.Rows, took.Seconds(), float64(r.Rows)/took.Seconds())
 	select {
-	case <-time.After(min(idleAfterLoad, r.Each)): // a small run has little to finish
+	case <-time.After(min(idleAfterLoad, r.Each)): // a small run leaves the server little to flush and compact
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -196,7 +196,7 @@ func (p *points) after(ctx context.Context, r *harness.Runner) error {
 	return r.Target.Connect(ctx)
 }
 
-// close stops the servers that startOthers has started and removes the file.
+// close stops the servers that startOthers has started and removes the file that the method sync has written.
 func (p *points) close() error {
 	var errs []error
 	if p.ceiling != nil {

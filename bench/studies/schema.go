@@ -17,8 +17,8 @@ import (
 
 // Schema measures the cost of schema objects. It measures how fast CREATE INDEX is while other clients write rows, and
 // how fast these writes are. It inserts rows one by one into tables with foreign keys or UNIQUE indexes, and compares
-// this with inserts of the same rows into a table without them. It also measures the creation of databases. It needs
-// the embedded server.
+// this with inserts into a table that has the same columns but no constraints. It also measures the creation of
+// databases. It needs the embedded server.
 func Schema() harness.Benchmark {
 	return harness.Benchmark{Name: "schema", About: schemaAbout, Check: bench.Settings.CheckEmbedded, Prepare: prepareSchema, Figures: func(bench.Settings) []report.Figure { return schemaFigures }}
 }
@@ -182,8 +182,8 @@ func checkedDDL() []string {
 	return append(list, foreign+") PRIMARY KEY (Id)")
 }
 
-// checkedInserts returns an experiment that compares inserts of equal rows into three tables: one without constraints,
-// one with foreign keys to rows that exist, and one with UNIQUE indexes.
+// checkedInserts returns an experiment that compares inserts into three tables with the same columns: one without
+// constraints, one with foreign keys to rows that exist, and one with UNIQUE indexes.
 func checkedInserts() harness.Experiment {
 	parent := func(c harness.Call) int64 { return c.Int64N(checkedParents) }
 	random := func(c harness.Call) int64 { return c.Int64() }

@@ -18,7 +18,7 @@ const (
 	userTable  = "usertable"
 	userIndex  = "CrowfootBenchUsertableByField0"
 	indexedBy  = "field0"
-	storedIn   = "field1" // the index stores it
+	storedIn   = "field1" // the column that the index stores
 	userFields = 10
 )
 

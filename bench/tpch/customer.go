@@ -8,8 +8,8 @@ import (
 // CustomersPerScale is the number of customers at scale factor 1.
 const CustomersPerScale = 150_000
 
-// Customer is a row of CUSTOMER. Customers overwrites it with the next row, but a string that the caller has copied
-// from one of its fields stays valid.
+// Customer is a row of CUSTOMER. The function Customers overwrites it with the next row, but a string that the caller
+// has copied from one of its fields stays valid.
 type Customer struct {
 	Key     int64
 	Name    string
@@ -21,7 +21,7 @@ type Customer struct {
 	Comment string
 }
 
-// Customers yields the rows whose keys are greater than after and at most until. It reuses the yielded Customer for
+// Customers yields the rows of CUSTOMER whose key k satisfies after < k <= until. It reuses the yielded Customer for
 // the next row.
 func Customers(after, until int64) iter.Seq[*Customer] {
 	return func(yield func(*Customer) bool) {

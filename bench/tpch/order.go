@@ -13,8 +13,8 @@ const (
 	partsPerScale  = 200_000
 )
 
-// Order is a row of ORDERS. Orders overwrites it with the next row, but a string that the caller has copied from one of
-// its fields stays valid.
+// Order is a row of ORDERS. The function Orders overwrites it with the next row, but a string that the caller has
+// copied from one of its fields stays valid.
 type Order struct {
 	Key          int64
 	Customer     int64
@@ -27,7 +27,8 @@ type Order struct {
 	Comment      string
 }
 
-// Dates are days since 1970-01-01.
+// Dates are days since 1970-01-01. An order has at most maxLines lines. Each line is shipped at most maxShipDays days
+// after the date of the order.
 const (
 	firstDate   = 8035 // 1992-01-01
 	lastDate    = firstDate + 2557 - maxShipDays - 30 - 1
@@ -36,8 +37,8 @@ const (
 	maxLines    = 7
 )
 
-// Orders yields rows of ORDERS at a scale factor. Rows are numbered from 1, and Orders yields those with numbers
-// greater than after and at most until. It reuses the yielded Order for the next row.
+// Orders yields rows of ORDERS at a scale factor. Rows are numbered from 1, and Orders yields the rows whose number n
+// satisfies after < n <= until. It reuses the yielded Order for the next row.
 func Orders(scale float64, after, until int64) iter.Seq[*Order] {
 	return func(yield func(*Order) bool) {
 		date, customer, priority := newStream(1066728069, 1, after), newStream(851767375, 1, after), newStream(591449447, 1, after)

@@ -56,9 +56,10 @@ func (w *watchRun) capacity(ctx context.Context) error {
 	return err
 }
 
-// searchRate searches for the highest rate that the watchers hold, beginning at the rate first. Short probes find it
-// roughly. If the watchers hold this rate in a full run, further full runs raise it until it is not held. Otherwise
-// they lower it until it is held. found is false if capacityRuns full runs were too few for that.
+// searchRate searches for the highest rate that the watchers hold. It begins with short probes, the first of them at the
+// rate in the parameter first, which find this highest rate roughly. If the watchers hold the found rate in a full run,
+// further full runs use higher and higher rates until one is not held. Otherwise further full runs use lower and lower
+// rates until one is held. The result found is false if capacityRuns full runs were too few for that.
 func searchRate(first float64, try func(rate float64, full bool) (held bool, err error)) (found bool, err error) {
 	rate, held, missed := first, 0., 0.
 	for step := 0; step < probeSteps; {
@@ -99,7 +100,7 @@ func searchRate(first float64, try func(rate float64, full bool) (held bool, err
 	return false, nil
 }
 
-// tryRate runs an experiment at rate transactions per second. lasts is the duration of the experiment.
+// tryRate runs an experiment. The parameter rate is its number of transactions per second, and lasts is its duration.
 func (w *watchRun) tryRate(ctx context.Context, rate float64, lasts time.Duration) (*Result, error) {
 	e := w.experiment(w.Watching)
 	e.load.Transactions, e.lasts, e.published = rate, lasts, nil
@@ -115,7 +116,7 @@ func (w *watchRun) tryRate(ctx context.Context, rate float64, lasts time.Duratio
 type busy struct {
 	at          time.Time
 	server, own time.Duration
-	known       bool // true if server is known
+	known       bool // true if the field server could be read
 }
 
 func busyOf(t *harness.Target) busy {
@@ -130,7 +131,7 @@ func busyOf(t *harness.Target) busy {
 // Cores holds the average numbers of busy cores during a load.
 type Cores struct {
 	Server float64 `json:"server"`
-	Own    float64 `json:"this_program"` // which writes and watches
+	Own    float64 `json:"this_program"` // cores of this program, which writes and watches
 }
 
 // since returns the average numbers of cores that were busy between the moments of before and b. It returns nil if the

@@ -12,7 +12,7 @@ import (
 // changes holds the changes that a load has made, in the order of their numbers. Its methods may be called
 // concurrently.
 type changes struct {
-	began time.Time // of the load
+	began time.Time // when the load began
 	first int64     // number of the first change of this load; lower numbers belong to earlier runs
 	mu    sync.Mutex
 	list  []change
@@ -64,17 +64,17 @@ type deliveries struct {
 	// ahead is how far the server's clock is ahead of this program's.
 	ahead time.Duration
 
-	got        []bool // by index in list: whether the change was delivered
-	delivered  int64  // changes of this load, each counted once
-	duplicated int64  // repeated deliveries of a change
-	unwritten  int64  // deliveries of changes that this load has not written; an earlier run or another program has
+	got        []bool // for each element of changes.list, true if the change was delivered; may be shorter than the list
+	delivered  int64  // number of delivered changes of this load, each counted once
+	duplicated int64  // number of repeated deliveries of a change
+	unwritten  int64  // number of deliveries of changes that an earlier run or another program has written
 	fromCommit *hdrhistogram.Histogram
 	fromDue    *hdrhistogram.Histogram
 	// parts holds histograms of the latency from commit to callback, one for each part of the load. A change counts
 	// for the part in which it was due.
 	parts   [watchParts]*hdrhistogram.Histogram
 	lasts   time.Duration // duration of the load
-	waiting int           // index of the oldest change that may be undelivered
+	waiting int           // index in changes.list of the oldest change that may be undelivered
 }
 
 // watchParts is the number of equal parts into which a load is divided. The spread over the parts shows how much a

@@ -45,7 +45,8 @@ func bucketsOf(h *hdrhistogram.Histogram) (list []Bucket) {
 	return list
 }
 
-// Sizes of the parts of a histogram's chart, in units of the view box. The chart has a line for each bucket.
+// Widths in the chart of a histogram, in units of the view box: of the whole chart, of the labels to the left of the
+// bars, and of the values to the right.
 const (
 	bucketWidth = 450.0
 	bucketLabel = 60.0

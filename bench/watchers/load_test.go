@@ -90,7 +90,7 @@ func TestDeliveries(t *testing.T) {
 	c.add(500*time.Millisecond, 1)
 	c.commit(100, 2)
 	c.commit(102, 3)
-	d := newDeliveries(c, 2*time.Millisecond, time.Second) // the server's clock is ahead
+	d := newDeliveries(c, 2*time.Millisecond, time.Second) // the server's clock is 2 ms ahead
 	d.add(99, at(0), at(60))                               // from an earlier run
 	d.add(100, at(-5), at(60))
 	d.add(102, at(22), at(60)) // 40 ms after the commit, 50 ms after it was due
@@ -285,7 +285,7 @@ func TestCapacityTarget(t *testing.T) {
 }
 
 // TestSearchRate checks that the search for the capacity ends, and that the capacity lies between the rates of its
-// last two full runs. This must be so even if probes hold higher or lower rates than full runs.
+// last two full runs. This must be so even if the watchers hold higher or lower rates in probes than in full runs.
 func TestSearchRate(t *testing.T) {
 	for _, limit := range []float64{3, 700, 8123, 40_000} {
 		for _, probed := range []float64{0.8, 1, 1.3} {
@@ -299,7 +299,7 @@ func TestSearchRate(t *testing.T) {
 				full = append(full, rate)
 				return rate <= limit, nil
 			})
-			if limit < 10 { // far below the first rate
+			if limit < 10 { // so far below the first rate of 100 that the full runs do not reach it
 				if found || len(full) != capacityRuns {
 					t.Errorf("limit %v: found %v with %v", limit, found, full)
 				}

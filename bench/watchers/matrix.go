@@ -51,7 +51,8 @@ func (p publishedRow) watching() Watching {
 	return Watching{Watchers: p.watchers, NoHint: p.noHint, NoShards: p.noShards, PollInterval: studyInterval, Limit: studyLimit}
 }
 
-// publishedFor returns the row of publishedRows with this load and these settings; nil if there is none.
+// publishedFor returns the figures in that row of publishedRows which has this load and these settings. It returns nil
+// if there is no such row.
 func publishedFor(l Load, way Watching) *Published {
 	for _, row := range publishedRows {
 		same := row.transactions == l.Transactions && row.mutations == l.Mutations && row.watchers == way.Watchers &&

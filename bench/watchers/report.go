@@ -59,8 +59,8 @@ func counted(name string, n int64) Figure {
 	return Figure{Name: name, Ours: float64(n), Spread: report.Exactly(float64(n))}
 }
 
-// mostHeld returns the result with the highest rate, in rows per second, at which one watcher that watched in the
-// recommended way has held the load. It returns nil if there is none.
+// mostHeld returns the result with the most rows per second among those in which a single watcher, in the recommended
+// way, has kept up with the load (Result.Held). It returns nil if there is no such result.
 func (r *Report) mostHeld() (best *Result) {
 	for _, m := range r.Results {
 		if m.Held && m.Watching.Watchers == 1 && m.Watching.recommended() && (best == nil || m.perSecond() > best.perSecond()) {
@@ -71,8 +71,8 @@ func (r *Report) mostHeld() (best *Result) {
 }
 
 // bracket returns the interval in which the highest possible rate lies. The interval begins at the rate of best, which
-// is the highest rate that was held. It ends at the lowest of those higher rates that were not held. If there is none,
-// the interval ends where it begins.
+// is the highest rate that the watcher held. It ends at the lowest of the higher rates, none of which the watcher held.
+// If the run has tried no higher rate, the interval ends where it begins.
 func (r *Report) bracket(best *Result) *report.Spread {
 	s := report.Exactly(best.perSecond())
 	for _, m := range r.Results {
@@ -117,7 +117,9 @@ func (f Figure) targetText() string {
 	return "≤ " + f.text(f.Target)
 }
 
-// Crowfoot's targets. They are meant for two cores that server, writer and watcher share.
+// Crowfoot's targets. They are meant for two cores that server, writer and watcher share. The flag -w is the number of
+// transactions per second, and -m is the mean number of rows in a transaction. A ratio compares the CPU
+// times of polls, and also their numbers of rows scanned.
 const (
 	targetPoll     = 0.03  // CPU seconds of one poll at -w 50 -m 200, with a poll every second
 	targetCapacity = 40e3  // rows per second that one watcher must hold
@@ -181,9 +183,9 @@ func (r *Result) targets(s Settings) (list []Figure) {
 // perSecond returns the number of rows that the load wrote per second.
 func (r *Result) perSecond() float64 { return float64(r.Changes) / r.Seconds }
 
-// compareWays returns figures that compare the polls of two results of the same experiment. The watchers of the result
-// best have watched in the recommended way, and those of the result way in another one. compareWays returns nil if way
-// is also a result of the recommended way, or if there are no statistics of the polls.
+// compareWays returns figures that compare the polls of two results of the same experiment. The parameter best is the
+// result of the watchers that watched in the recommended way, and the parameter way is that of the other watchers. If
+// these watched in the recommended way, too, or if there are no statistics of the polls, compareWays returns nil.
 func compareWays(way, best *Result) (list []Figure) {
 	a, b := way.Polls, best.Polls
 	if a == nil || b == nil || way.Watching.recommended() {

@@ -31,8 +31,8 @@ type Result struct {
 	FromDue report.Latency `json:"due_to_callback_us"`
 	// Histogram shows the latencies from commit to callback.
 	Histogram []Bucket `json:"commit_to_callback_histogram"`
-	// Lag is the time since the oldest undelivered change was due. Behind is the number of undelivered changes. Both
-	// are taken at the end of the load.
+	// Lag is the time in seconds since the oldest undelivered change was due. Behind is the number of undelivered
+	// changes. Both are taken at the end of the load.
 	Lag    float64 `json:"lag_at_end_seconds"`
 	Behind int64   `json:"behind_at_end"`
 	// Held is true if the watchers held the load: the lag did not grow, no change was lost, and at most unsentShare of
@@ -46,7 +46,7 @@ type Result struct {
 	Cores *Cores `json:"busy_cores,omitempty"`
 
 	Backlog int     `json:"backlog,omitempty"`
-	CatchUp CatchUp `json:"catch_up,omitzero"` // with a Backlog
+	CatchUp CatchUp `json:"catch_up,omitzero"` // zero if Backlog is 0
 
 	// Polls holds the server's statistics of the polls. It is nil if the server has none, or if there were no polls.
 	Polls *PollStatistics `json:"polls,omitempty"`

@@ -15,8 +15,8 @@ const (
 	lineEvery   = 10 * time.Second
 )
 
-// show shows the status of a run, if it is time for the next update. Each side gets a picture of several lines. With
-// Simple, or if the output is no terminal, it gets one line.
+// show shows the status of a run, if it is time for the next update. Each side gets a picture of several lines, or only
+// one line if the setting Simple is true or the output is no terminal.
 func (w *watchRun) show(e watchExperiment, sides []*side, now time.Time) {
 	every := lineEvery
 	if w.screen.Live {
@@ -46,7 +46,7 @@ type watchStatus struct {
 	p50, p99, max     int64 // latencies from commit to callback, in microseconds
 	duplicated, reads int64
 	readTime          time.Duration // total time of all reads
-	failing           string        // the error of a watcher that is not running; "" if all are
+	failing           string        // the error of a watcher that has failed; "" if all watchers are running
 }
 
 func (s *side) status(e watchExperiment, now time.Time) watchStatus {

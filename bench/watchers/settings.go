@@ -35,7 +35,7 @@ type Settings struct {
 	// Profile is a directory for profiles of the embedded server and of this program, which are taken during the load.
 	// The profiles of a later load overwrite those of an earlier one. "" means none.
 	Profile string `json:"-"`
-	Simple  bool   `json:"-"` // true for a status of one line
+	Simple  bool   `json:"-"` // true if the status on the screen is one line and no picture
 }
 
 // Load describes the transactions that the benchmark writes.
@@ -55,7 +55,7 @@ type Watching struct {
 	Limit        int           `json:"limit"`
 	NoHint       bool          `json:"no_table_hint,omitempty"`
 	NoShards     bool          `json:"no_shard_provider,omitempty"`
-	Reset        bool          `json:"reset_last_seen,omitempty"` // true to forget the commit timestamps that an earlier run has seen
+	Reset        bool          `json:"reset_last_seen,omitempty"` // true to delete the checkpoints that earlier runs have stored
 	// Prune is the age that the commit timestamp of a delivered row must reach before the watcher sets it to NULL. This
 	// also removes the row from the index. 0 means that the watcher never does this.
 	Prune time.Duration `json:"prune_ns,omitempty"`
@@ -75,10 +75,10 @@ type Mode string
 
 // The modes.
 const (
-	One      Mode = "one"      // one setting
-	Compare  Mode = "compare"  // the way in the settings and the recommended one, at the same time
-	Matrix   Mode = "matrix"   // the settings of the published table, one after the other
-	Capacity Mode = "capacity" // searches for the most rows per second that the watchers hold
+	One      Mode = "one"      // watches in the way that the settings describe
+	Compare  Mode = "compare"  // watches in the way of the settings and in the recommended one, at the same time
+	Matrix   Mode = "matrix"   // repeats the published benchmark studyOfWatching: one setting after the other
+	Capacity Mode = "capacity" // searches for the most rows per second with which the watchers keep up
 )
 
 const (

@@ -27,9 +27,9 @@ type side struct {
 	samples  []sample
 	started  time.Time
 	most     int64     // highest number of deliveries so far
-	moved    time.Time // when most was reached
-	caughtUp time.Time // when the oldest undelivered change was first as young as the poll interval allows
-	atEnd    standing  // at the end of the load
+	moved    time.Time // when the number of deliveries last rose; before the first delivery, when the side started
+	caughtUp time.Time // when the backlog was delivered and the lag was first at most steadyLag; zero until then
+	atEnd    standing  // the progress at the end of the load
 }
 
 // sample is the progress of a side at a moment.
@@ -54,8 +54,8 @@ func (w *watchRun) side(e watchExperiment, way Watching, n int, d *deliveries) *
 	return s
 }
 
-// start creates the watchers and runs them until ctx ends. A watcher without a checkpoint delivers only those changes
-// that were committed later than the time from.
+// start creates the watchers and runs them until ctx ends. The parameter from is a commit time: a watcher without a
+// checkpoint delivers only later changes.
 func (s *side) start(ctx context.Context, running *errgroup.Group, w *watchRun, from time.Time) error {
 	s.started = time.Now()
 	s.moved = s.started
@@ -141,7 +141,7 @@ func (s *side) handle(_ context.Context, tx *watch.Transaction) error {
 // readyEvery is the time between two checks of awaitReady.
 const readyEvery = 5 * time.Millisecond
 
-// awaitReady waits until all watchers have polled once.
+// awaitReady waits until the first read of every watcher has succeeded.
 func awaitReady(ctx context.Context, sides []*side) error {
 	for _, s := range sides {
 		for _, watcher := range s.watchers {
@@ -155,9 +155,9 @@ func awaitReady(ctx context.Context, sides []*side) error {
 	return nil
 }
 
-// follow takes a sample of the side. over is the time when the load ended, or zero while it has not ended. done is true
-// if the load is over and either every change is delivered, or no further change has been delivered for a long time
-// (stuckAfter).
+// follow takes a sample of the side. The parameter over is the time when the load ended, or zero during the load. The
+// result done is true if the load has ended and either every change is delivered, or no further change has been
+// delivered for a long time (stuckAfter).
 func (s *side) follow(now, over time.Time) (done bool) {
 	standing := s.standing(now)
 	reads, _ := s.reads()
@@ -190,8 +190,8 @@ func (s *side) steadyLag() time.Duration { return s.PollInterval + time.Second }
 // loadOver records the progress of the side at the end of the load.
 func (s *side) loadOver(now time.Time) { s.atEnd = s.standing(now) }
 
-// grows reports whether the lag grows during a load: whether the mean lag in the last third of the load exceeds the
-// mean lag in the second third by more than a quarter of that lag plus half a poll interval.
+// grows reports whether the lag grows during a load: whether last > middle + middle/4 + PollInterval/2. Here middle is
+// the mean lag in the second third of the load, and last is the mean lag in the last third.
 func (s *side) grows(lasts time.Duration) bool {
 	middle, last := s.meanLag(lasts/3, 2*lasts/3), s.meanLag(2*lasts/3, lasts)
 	return last > middle+middle/4+s.PollInterval/2

@@ -16,7 +16,7 @@ import (
 type PollStatistics struct {
 	Text        string  `json:"text"`
 	Polls       int64   `json:"polls"`
-	CPU         float64 `json:"avg_cpu_seconds"` // the Java application's "average poll time"
+	CPU         float64 `json:"avg_cpu_seconds"` // Published.Poll is the published value of the same quantity
 	Latency     float64 `json:"avg_latency_seconds"`
 	Rows        float64 `json:"avg_rows"`
 	RowsScanned float64 `json:"avg_rows_scanned"`
@@ -45,9 +45,9 @@ func (p PollStatistics) IndexRows() float64 {
 	return (p.RowsScanned - p.Rows) / p.Rows
 }
 
-// pollStatistics finds the polls of a side by their request tag, minute by minute. It returns the most frequent text of
-// the polls, because polls that read further pages have another text than the other polls. The benchmark application of
-// Google's Spanner Change Watcher finds polls by their text, and not by a tag.
+// pollStatistics finds the polls of a side by their request tag, minute by minute. Polls that read further pages have
+// another text than the other polls, so the query returns the most frequent text. The benchmark application of Google's
+// Spanner Change Watcher finds polls by their text, and not by a tag.
 const pollStatistics = `SELECT ANY_VALUE(text HAVING MAX execution_count), SUM(execution_count),
   SUM(avg_cpu_seconds * execution_count), SUM(avg_latency_seconds * execution_count), SUM(avg_rows * execution_count), SUM(avg_rows_scanned * execution_count)
 FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE

@@ -28,8 +28,8 @@ const (
 	writtenStream   = "CrowfootBenchStream"
 	withStream      = "with a change stream"
 	withoutStream   = "without"
-	// targetStreamCost is a target: with a change stream, a row should cost at most this many times what it costs
-	// without one.
+	// targetStreamCost is a target: with a change stream, the server should use at most this many times as much CPU
+	// time for a row as without one.
 	targetStreamCost = 1.35
 )
 
@@ -61,7 +61,7 @@ func prepareStreamWrites(ctx context.Context, r *harness.Runner) ([]harness.Expe
 	return list, nil
 }
 
-// makeStream creates a change stream for a table if it does not exist.
+// makeStream creates a change stream for a table if the stream does not exist.
 func makeStream(ctx context.Context, t *harness.Target, stream, table string) error {
 	there, err := hasStream(ctx, t, stream)
 	if err != nil || there {

@@ -14,7 +14,7 @@ var studyOfWatching = report.Study{
 type Published struct {
 	Load    string  `json:"load"`
 	Poll    float64 `json:"avg_poll_seconds,omitempty"`
-	CPU     float64 `json:"cpu_percent,omitempty"` // of one core
+	CPU     float64 `json:"cpu_percent,omitempty"` // CPU time of all polls, in percent of one core
 	Latency string  `json:"latency,omitempty"`
 }
 

@@ -88,8 +88,8 @@ func (s *singers) list(number int64, n int) []*spanner.Mutation {
 	return list
 }
 
-// row returns the mutation of the change with a number: it writes one row with random contents. at is the value of the
-// row's timestamp column: a time, spanner.CommitTimestamp, or NULL.
+// row returns the mutation of the change with the given number. The mutation writes one row with random contents. The
+// parameter at is the value of the row's timestamp column: a time, spanner.CommitTimestamp, or NULL.
 func (s *singers) row(number int64, at any) *spanner.Mutation {
 	size := 1 + s.rand.IntN(s.largest)
 	from := s.rand.IntN(len(s.picture) - size)
@@ -114,7 +114,9 @@ func (w *watchRun) makeWatchTable(ctx context.Context) (rows int64, err error) {
 		if err := w.dropTable(ctx); err != nil {
 			return 0, err
 		}
-		if err := w.forget(ctx); err != nil { // a new stream has no records between the old stream's last checkpoint and its own creation
+		// The stored checkpoints belong to the dropped table and its change stream. A watcher that started at such a
+		// checkpoint would ask the new stream for records from before its creation, which do not exist.
+		if err := w.forget(ctx); err != nil {
 			return 0, err
 		}
 	}
@@ -152,8 +154,8 @@ func (w *watchRun) makeWatchTable(ctx context.Context) (rows int64, err error) {
 // stream returns the name of the table's change stream.
 func (w *watchRun) stream() string { return w.Table + "Stream" }
 
-// makeWatchStream splits the table so that the change stream has one partition for each of w.Watchers. It creates the
-// change stream if it is missing.
+// makeWatchStream splits the table so that the change stream has w.Watchers partitions. It creates the change stream if
+// the stream is missing.
 func (w *watchRun) makeWatchStream(ctx context.Context) error {
 	var keys []string
 	for i := 1; i < w.Watchers; i++ {
@@ -181,8 +183,8 @@ func (w *watchRun) pruneTable(ctx context.Context) error {
 	return err
 }
 
-// fillWatchTable writes rows with timestamps in the past, the oldest first. If an earlier run did not finish this, it
-// writes all rows again.
+// fillWatchTable writes rows with timestamps in the past, the oldest first. If an earlier run wrote only some of the
+// rows, fillWatchTable writes all of them again.
 func (w *watchRun) fillWatchTable(ctx context.Context) error {
 	now := time.Now().Add(-time.Minute)
 	apart := oldestRow / time.Duration(w.Rows)

@@ -75,7 +75,7 @@ func (r *Result) setting() []string {
 		r.Watching.PollInterval.String(), fmt.Sprint(r.Watching.Limit)}
 }
 
-// settingHead returns the titles of the columns that the method setting fills, followed by the titles in more.
+// settingHead returns the titles of the columns that the method setting fills, followed by further titles.
 func settingHead(more ...string) []string {
 	return append([]string{"load", "setting", "-w", "-m", "-n", "-p", "-l"}, more...)
 }

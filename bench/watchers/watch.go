@@ -61,7 +61,7 @@ func Run(ctx context.Context, s Settings) (results *Report, err error) {
 	return w.report, errors.Join(err, w.report.Text(s.Out), files.Write(w.report))
 }
 
-// open connects to the server. If Create is set, open first creates the database if that does not exist.
+// open connects to the server. If Create is set, open first creates the database, unless the database exists.
 func (w *watchRun) open(ctx context.Context) (*harness.Target, error) {
 	if w.Create {
 		if err := createDatabase(ctx, w.Endpoint); err != nil {
@@ -136,9 +136,9 @@ func (w *watchRun) experiment(ways ...Watching) watchExperiment {
 func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*Result, error) {
 	made := &changes{first: w.next}
 	write := &writer{Load: e.load, client: w.target.Client, table: w.Table, changes: made}
-	// The function forget deletes the checkpoints of earlier runs. The mode Matrix also needs it between its settings,
-	// several of which divide the shards in the same way. Otherwise the watchers of one setting would continue from the
-	// checkpoints of another one, and would first deliver the changes of all loads that have run in between.
+	// The method forget deletes stored checkpoints. In the mode Matrix, this is also necessary before each experiment,
+	// because several experiments divide the shards in the same way. Otherwise the watchers of one experiment would
+	// continue from the checkpoints of another one, and would first deliver the changes of all loads in between.
 	if w.Reset || w.Mode == Matrix {
 		if err := w.forget(ctx); err != nil {
 			return nil, err

@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// writer makes the changes. Its updaters are goroutines that take transactions from a pace, one after the other, and
-// send each when it is due. An updater that is late sends at once. The latency of the changes still counts from when
+// writer makes the changes. Its updaters are goroutines. Each takes the next transaction from the field pace, sends it
+// when it is due, or at once if it is late, and then takes another. The latency of the changes still counts from when
 // they were due, so that a stall of the server shows in the latencies.
 type writer struct {
 	Load
@@ -25,10 +25,10 @@ type writer struct {
 	mu     sync.Mutex // guards the fields below
 	pace   *pace
 	unsent int64         // transactions that were due during the load but never sent
-	late   time.Duration // delay of the transaction taken last
+	late   time.Duration // how long after its due time the last transaction was taken from pace
 }
 
-// run writes for a time and waits for the transactions in progress.
+// run sends transactions for the duration of the load, and then waits for those in progress.
 func (w *writer) run(ctx context.Context, lasts time.Duration) error {
 	w.pace = newPace(w.Load)
 	g, ctx := errgroup.WithContext(ctx)
@@ -55,7 +55,7 @@ func (w *writer) update(ctx context.Context, rows *singers, lasts time.Duration)
 }
 
 // nextTransaction returns the next transaction: when it is due, the number of its first change, and its number of
-// rows. If the time is over, rows is 0.
+// rows. If the duration of the load is over, it returns 0 rows.
 func (w *writer) nextTransaction(lasts time.Duration) (due time.Duration, number int64, rows int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -139,7 +139,7 @@ func (l *columnLoader) load(ctx context.Context, batch arrow.RecordBatch) error 
 	w := flight.NewRecordWriter(stream, ipc.WithSchema(l.schema))
 	w.SetFlightDescriptor(l.descriptor)
 	sent := errors.Join(w.Write(named), w.Close(), stream.CloseSend())
-	reply, err := stream.Recv() // if sending failed, this error gives the reason
+	reply, err := stream.Recv() // if sending failed, the error of Recv gives the reason
 	if err == io.EOF {
 		err = errors.Join(sent, fmt.Errorf("the server did not answer a bulk load"))
 	}

@@ -106,7 +106,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// reasons returns the reasons of bad rows as texts, in which the table's name is removed.
+// reasons returns, for each bad row, its line number and the beginning of the reason why it is bad. It removes the name
+// of the table, so that the results for two tables can be compared.
 func reasons(bad []bulk.BadRow, table string) (list []string) {
 	for _, b := range bad {
 		reason, _, _ := strings.Cut(b.Reason, "`")

@@ -17,23 +17,25 @@ import (
 )
 
 const (
-	// maxMutations is the number of mutations that the client puts into one commit. It is half of the limit:
-	// https://cloud.google.com/spanner/quotas#limits_for_creating_reading_updating_and_deleting_data. The other half
-	// is a reserve for mutations that a client cannot count, such as those for interleaved indexes and foreign keys.
+	// maxMutations is the maximum number of mutations that the client puts into one commit. It is half of Spanner's
+	// limit: https://cloud.google.com/spanner/quotas#limits_for_creating_reading_updating_and_deleting_data. The other
+	// half is a reserve for mutations that a client cannot count, such as those for interleaved indexes and foreign
+	// keys.
 	maxMutations = 40_000
-	// commitBytes is the size in bytes of a commit. Spanner's guide to bulk loading recommends 1 to 5 MB.
+	// commitBytes is the number of bytes of rows at which the client sends a commit. Spanner's guide to bulk loading
+	// recommends commits of 1 to 5 MB.
 	commitBytes = 1 << 20
 )
 
 // rows holds encoded rows that are committed together.
 type rows struct {
 	encoded []byte
-	ends    []int // the end of each row in encoded
+	ends    []int // the offset in encoded at which each row ends
 	places  []place
-	mayBeIn bool // whether an attempt that got no answer may have inserted the rows
+	mayBeIn bool // whether an earlier attempt to commit, which got no answer, may have inserted the rows
 }
 
-// place says where a row comes from: of(row) returns its place in the source.
+// place says where a row comes from: the call of(row) returns the row's place in the source, such as a file and a line.
 type place struct {
 	of  func(row int) bulk.Place
 	row int
@@ -127,8 +129,8 @@ func (c *committer) commit(ctx context.Context, r *rows) (written int, err error
 	return c.divide(ctx, r, err)
 }
 
-// divide finds out which rows were the reason why the server refused a commit. To do so, it commits each half of the
-// rows by itself.
+// divide finds out which rows were the reason why the server refused a commit. To do so, it commits the two halves of
+// the rows separately.
 func (c *committer) divide(ctx context.Context, r *rows, refused error) (written int, err error) {
 	if r.len() == 1 {
 		if err := c.checkTable(ctx, refused); err != nil {

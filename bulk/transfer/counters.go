@@ -15,10 +15,10 @@ import (
 // counter value was already given out. Source: SEQUENCE_COUNTER_BUFFER of Google's Dataflow template.
 const counterMargin = 1000
 
-// define changes e.DDL, the DDL of the database that the export writes for a later import. In the changed DDL, each
-// sequence or identity column that has already returned values starts after these values. define reads the counters of
-// the sequences and identity columns after the snapshot was taken, so that the counters are beyond all keys in the
-// snapshot. If the rows of a query are exported, define does nothing.
+// define changes e.DDL, the database's DDL, which the export writes into its files for a later import. In the changed
+// DDL, each sequence or identity column that has already returned values starts after these values. define reads the
+// counters of the sequences and identity columns after the snapshot was taken, so that the counters are beyond all keys
+// in the snapshot. If the rows of a query are exported, define does nothing.
 func (e *exporter) define(ctx context.Context) (err error) {
 	if e.Query != "" {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 )
 
-// CreateTable returns the statement that creates a table for the rows of a schema. key lists the columns of its primary key.
+// CreateTable returns the statement that creates a table for the rows of a schema. The parameter key lists the columns
+// of the table's primary key.
 func CreateTable(name string, schema *arrow.Schema, key []string) (string, error) {
 	var columns, keys []string
 	for _, f := range schema.Fields() {

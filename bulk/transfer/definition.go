@@ -95,8 +95,8 @@ func withoutForeignKeys(text string) (table string, later []string) {
 	return apply(text, edits), later
 }
 
-// withCounters changes a statement so that the sequences and identity columns that it creates start at the values in
-// counters. The keys of counters are in lower case: the name of a sequence, or TABLE.COLUMN.
+// withCounters changes a statement so that the sequences and identity columns that it creates start at the values of
+// the map counters. The keys of the map are in lower case: the name of a sequence, or TABLE.COLUMN.
 func withCounters(text string, counters map[string]int64) string {
 	statement, err := parseDDL(text)
 	if err != nil {
@@ -236,8 +236,8 @@ func foreignKeyOf(text string) (from, to string) {
 	return "", ""
 }
 
-// kinds lists the prefixes of the names that madeBy returns. For each prefix it has the words that users see: one for a
-// single object of the kind, and one for several.
+// kinds lists the kinds of objects that statements create. The field kind is the prefix that madeBy gives to the names
+// of such objects. The fields one and many are the words that users see, for one object and for several.
 var kinds = []struct{ kind, one, many string }{
 	{"schema ", "schema", "schemas"}, {"proto bundle", "proto bundle", "proto bundles"}, {"locality group ", "locality group", "locality groups"},
 	{"placement ", "placement", "placements"}, {"sequence ", "sequence", "sequences"}, {"function ", "function", "functions"}, {"table ", "table", "tables"},
@@ -271,8 +271,8 @@ func Made(statements []string) string {
 }
 
 // Missing returns the statements that an import still has to run in a database: those that define objects that the
-// database does not have, and those that may be run a second time. The parameter there holds the statements that define
-// the database.
+// database does not have, and those that may be run a second time. The second parameter holds the statements that
+// define the database as it is now.
 func Missing(statements, there []string) (missing []string) {
 	defined := map[string]bool{}
 	for _, text := range there {
@@ -311,7 +311,7 @@ func madeBy(text string) (names []string) {
 		names = []string{"proto bundle"}
 	case *ast.CreateLocalityGroup:
 		names = []string{"locality group " + s.Name.Name}
-	case *ast.AlterLocalityGroup: // only for the default locality group, which always exists
+	case *ast.AlterLocalityGroup: // exports alter only the default locality group, which always exists
 		names = []string{"locality group " + s.Name.Name}
 	case *ast.CreatePlacement:
 		names = []string{"placement " + s.Name.Name}

@@ -35,7 +35,7 @@ const (
 // encoder appends rows of a batch in the encoding of Mutation.Write.
 type encoder struct {
 	columns []*columnEncoder
-	row     []byte // scratch
+	row     []byte // the encoded values of the current row; the buffer is reused
 }
 
 // columnEncoder appends the values of one column.
@@ -48,7 +48,7 @@ type columnEncoder struct {
 	elems   *columnEncoder // encodes the elements; only for an ARRAY
 	list    array.ListLike
 	scratch []byte
-	check   bool // whether the texts must be checked, since they may be no values of the type
+	check   bool // whether normalize must check the values: they are texts, and may be invalid for the column's type
 }
 
 // newEncoder returns an encoder that writes batches of a schema to columns of a table. Field i of the schema is
@@ -74,7 +74,7 @@ func newColumnEncoder(c bulk.ColumnInfo, t *spannerpb.Type) *columnEncoder {
 	return e
 }
 
-// set begins a batch.
+// set makes batch the current batch, whose rows append encodes.
 func (e *encoder) set(batch arrow.RecordBatch) error {
 	for i, c := range e.columns {
 		if err := c.set(batch.Column(i)); err != nil {
@@ -172,7 +172,8 @@ func (c *columnEncoder) appendFloat(to []byte, row int) ([]byte, error) {
 		c.scratch = c.text(c.scratch[:0], row)
 		var err error
 		bits := 64
-		if c.kind == spannerpb.TypeCode_FLOAT32 { // the shortest decimal of the greatest FLOAT32 is greater as a FLOAT64
+		// The shortest decimal text of the greatest FLOAT32, parsed as a FLOAT64, would exceed the range of FLOAT32.
+		if c.kind == spannerpb.TypeCode_FLOAT32 {
 			bits = 32
 		}
 		if f, err = arrowtype.ParseFloat(c.scratch, bits); err != nil {

@@ -31,36 +31,36 @@ import (
 type ExportOptions struct {
 	Client     *spanner.Client
 	Database   string   // projects/P/instances/I/databases/D, for the manifest
-	Tables     []string // empty means all
+	Tables     []string // names of the tables to export; empty means all tables
 	Query      string   // a query whose rows are exported instead of tables
 	Dir        string   // the directory for the files, which is created if it does not exist
 	Format     file.Format
 	Timestamps arrowtype.Timestamps
-	Bound      spanner.TimestampBound // for a new export; an export that continues keeps its timestamp
+	Bound      spanner.TimestampBound // selects the timestamp of a new export; one that continues keeps its timestamp
 	DataBoost  bool
 	Parallel   int      // the number of files that are written concurrently
 	DDL        []string // DDL of the database, for the manifest; the format SpannerExport needs it
 	// ProtoDescriptors holds the descriptors of the database's proto bundle, for the manifest.
 	ProtoDescriptors []byte
 	Progress         *Progress
-	// Flight, if not nil, is a connection to the same server. Rows are read through Arrow Flight if the server supports it: see
-	// bulk.Snapshot.UseFlight.
+	// Flight, if not nil, is a connection to the same server. If the server supports Arrow Flight, the export reads
+	// rows through it: see bulk.Snapshot.UseFlight.
 	Flight grpc.ClientConnInterface
 }
 
 // ExportResult is the result of an export.
 type ExportResult struct {
 	Manifest *Manifest // nil if the export is not complete
-	Files    int       // files with rows; 0 if the export has not begun
-	Complete int       // how many of Files are complete
-	Resumed  int       // how many of Complete an earlier run has written
+	Files    int       // how many files the rows are written to; 0 if the export has not begun
+	Complete int       // how many of these files are complete
+	Resumed  int       // how many of the complete files an earlier run has written
 	// Beside names the objects of the database that the layout of SpannerExport cannot represent. If all tables are
 	// exported, manifest.json has the definitions of these objects.
 	Beside []string
 }
 
-// filesPerWriter is the number of files for each table and writer. It is more than one so that all writers have work
-// until the end.
+// filesPerWriter is how many files a large table is divided into for each concurrent writer. It is more than one so
+// that all writers have work until the end.
 const filesPerWriter = 2
 
 // Export writes tables, or the rows of a query, at one timestamp to files in a directory. Each file gets its final
@@ -123,15 +123,15 @@ type exporter struct {
 	records  *spannerRecords // for SpannerExport only
 
 	mu   sync.Mutex
-	done map[string]exportFile // by name
+	done map[string]exportFile // the complete files, by name
 }
 
 // part is a file to write.
 type part struct {
 	name    string
 	schema  *arrow.Schema
-	segment bulk.Segment     // nil for an empty table
-	record  *file.AvroRecord // for SpannerExport only
+	segment bulk.Segment     // reads the rows of the file; nil if the file gets no rows
+	record  *file.AvroRecord // the Avro schema of the file; for SpannerExport only
 }
 
 func (e *exporter) parts() (parts []part, err error) {

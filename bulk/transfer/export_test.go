@@ -39,7 +39,8 @@ func TestExportResumes(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"00000-of-00001", "00001-of-00002", "00001-of-00003", "00001-of-00004"} { // the table has at most this many files
+	// The export writes the table to one, two, three or four files. In each case, one of the files cannot be written.
+	for _, name := range []string{"00000-of-00001", "00001-of-00002", "00001-of-00003", "00001-of-00004"} {
 		if err := os.Symlink("/dev/full", filepath.Join(dir, "customer-"+name+".csv.partial")); err != nil {
 			t.Fatal(err)
 		}
@@ -105,8 +106,8 @@ func TestExportOnce(t *testing.T) {
 	}
 }
 
-// TestLongArrays checks that a batch has few rows if the rows have long arrays. So memory is limited, and no column
-// exceeds the 2 GiB of Arrow's offsets.
+// TestLongArrays checks that a batch has few rows if the rows have long arrays. This limits the memory of a batch, and
+// keeps every column below 2 GiB, the limit of Arrow's offsets.
 func TestLongArrays(t *testing.T) {
 	client := clienttest.Connect(t, "CREATE TABLE T (K INT64, A ARRAY<STRING(MAX)>) PRIMARY KEY (K)")
 	const rows = 8

@@ -19,8 +19,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// stateName is the name of the file that holds the state of an incomplete export: a header with the snapshot and its partitions, and then a line for each
-// complete file.
+// stateName is the name of the file that holds the state of an incomplete export. The file has a header with the
+// snapshot and its partitions, and then a line for each complete file.
 const stateName = "export.state"
 
 const exportStateVersion = 1
@@ -85,8 +85,8 @@ func (e *exporter) open(ctx context.Context) error {
 	return nil
 }
 
-// checkEmpty returns an error if the directory contains other files, since the exported files would be mixed with
-// them.
+// checkEmpty returns an error if the directory contains more than the remains of an export that was killed early, since
+// the exported files would be mixed with the other files.
 func (e *exporter) checkEmpty() error {
 	entries, err := os.ReadDir(e.Dir)
 	if err != nil || len(entries) == 0 {
@@ -146,12 +146,12 @@ func (e *exporter) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// tables returns the names of the tables to export, or queryName.
+// tables returns the names of the tables to export. If the rows of a query are exported, it returns queryName instead.
 func (e *exporter) tables(ctx context.Context) (names []string, err error) {
 	if e.Query != "" {
 		return []string{queryName}, nil
 	}
-	for _, name := range e.Tables { // the given names may be synonyms or differ in case
+	for _, name := range e.Tables { // a given name may be a synonym, or differ from the table's name in case
 		t, err := bulk.Describe(ctx, e.Client, name)
 		if err != nil {
 			return nil, err
@@ -207,7 +207,7 @@ func (e *exporter) resume(ctx context.Context, name string, lines []byte) (err e
 			return fmt.Errorf("%s is damaged: %s", name, line)
 		}
 		if info, err := os.Stat(filepath.Join(e.Dir, f.Name)); err == nil && info.Size() == f.Bytes {
-			e.done[f.Name] = f // a file that is not as recorded was lost, and is written again
+			e.done[f.Name] = f // any other file is missing or has a wrong size, and is written again
 		}
 	}
 	if e.snapshot, err = bulk.OpenSnapshot(e.Client, e.state.Snapshot); err != nil {

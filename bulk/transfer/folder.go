@@ -36,7 +36,8 @@ type Folder struct {
 	Before, After []string
 	// ProtoDescriptors holds the descriptors of the proto bundle that Before creates.
 	ProtoDescriptors []byte
-	// NotMade names objects of the folder that Crowfoot cannot create: models and property graphs.
+	// NotMade names the objects of the folder that the import does not create: models, property graphs, and functions
+	// in Cloud Spanner's layout.
 	NotMade []string
 	// Others names objects that are not created, because they belong, or may belong, to tables that are not in the
 	// folder.
@@ -46,16 +47,16 @@ type Folder struct {
 // FolderTable is a table of a folder.
 type FolderTable struct {
 	Name    string
-	Files   []string     // paths, with the folder
+	Files   []string     // paths of the table's files, including the folder
 	Reading file.Options // how to read the files
-	Rows    int64        // in all files; unknownRows in Cloud Spanner's layout
+	Rows    int64        // how many rows all files have; unknownRows in Cloud Spanner's layout
 	columns []ManifestColumn
-	sums    []checksum // of Files
+	sums    []checksum // the checksums of the files, in the order of Files
 }
 
 const unknownRows = -1
 
-// checksum holds the checksums of a file that the manifest gives. A field that is "" is unknown.
+// checksum holds the checksums that the manifest gives for a file. A field is "" if the manifest does not give it.
 type checksum struct{ sha256, md5 string }
 
 // OpenFolder reads the manifests of a folder. database is the id of the database into which the folder will be
@@ -196,7 +197,8 @@ func (f *Folder) define(ddl []string, database string) {
 	f.order(ddl)
 	var foreignKeys, after []string
 	for i, text := range ddl {
-		statement, _ := parseDDL(text) // on an error, statement is nil: the server may support statements that cannot be parsed here
+		// The error is ignored, because the server may support statements that parseDDL cannot parse.
+		statement, _ := parseDDL(text)
 		switch s := statement.(type) {
 		case *ast.AlterDatabase:
 			f.Before = append(f.Before, ofDatabase(text, database))
@@ -239,8 +241,8 @@ func (f *Folder) names() map[string]bool {
 	return names
 }
 
-// within returns those statements whose foreign key connects two tables of the folder. The other foreign keys of the
-// folder's tables are added to Others.
+// within leaves out each statement that adds a foreign key if one of its two tables is not in the folder. If the folder
+// has the referring table, within names the foreign key in Others.
 func (f *Folder) within(statements []string) (list []string) {
 	here := f.names()
 	for _, text := range statements {

@@ -144,7 +144,7 @@ func (i *importer) run(ctx context.Context, segments []bulk.Segment) error {
 	return group.Wait()
 }
 
-// commitsAtOnce is the number of commits of a segment that run while the segment is read.
+// commitsAtOnce is the maximum number of commits of a segment that run at once, while the segment is read.
 const commitsAtOnce = 2
 
 // segment imports a segment.

@@ -35,8 +35,8 @@ type ImportState struct {
 	journal *journal
 	target  ImportTarget
 	creates bool
-	way     json.RawMessage          // how the files of the following lines are read and written
-	files   map[string]*importedFile // by absolute name
+	way     json.RawMessage          // the ImportWay of the last line that has one; it holds for the files after it
+	files   map[string]*importedFile // what the lines say about each file, by the file's absolute name
 	now     map[string]*importedFile // the files of this import, by the names that the user gave
 	reading file.Options
 	noted   atomic.Bool // whether this run has written a line about rows
@@ -62,7 +62,7 @@ type ImportWay struct {
 	Reading    []string  `json:"reading"` // the options of the command line for reading files
 }
 
-// stateHeader and the types below are the JSON forms of the file's lines.
+// stateHeader and the types below are the JSON forms of the lines of the state file.
 type stateHeader struct {
 	Version int `json:"version"`
 	ImportTarget
@@ -175,7 +175,7 @@ func (s *ImportState) replayLine(line []byte) error {
 		Forget  bool            `json:"forget"`
 		Import  json.RawMessage `json:"import"`
 		File    string          `json:"file"`
-		To      *int64          `json:"to"` // only lines about extents have it
+		To      *int64          `json:"to"` // only lines about extents have this field
 	}
 	if err := json.Unmarshal(line, &l); err != nil {
 		return err
@@ -242,16 +242,16 @@ func (s *ImportState) Forget() error {
 // ImportPlan says which rows earlier runs have already written, and which must be sent again.
 type ImportPlan struct {
 	Done []bulk.Extent // extents that must not be read again
-	Rows int64         // how many rows of Done are in the table
+	Rows int64         // how many rows of these extents are in the table
 	// Again says why rows that were sent before are sent again; "" if none are.
 	Again string
-	// Rejects says that earlier runs may have rejected rows of Done. Bad says that they have.
+	// Rejects says that earlier runs may have rejected rows of the files. Bad says that rows in Done were rejected.
 	Rejects, Bad bool
 }
 
-// Begin compares the files that names lists with the state, and returns the plan for this run. If way differs from what
-// the state records for a file, all rows of the file must be sent again. reading holds the options with which the files
-// are read.
+// Begin compares the named files with the state, and returns the plan for this run. If the parameter way differs from
+// the ImportWay that the state records for a file, all rows of the file must be sent again. The last parameter holds
+// the options with which the files are read.
 func (s *ImportState) Begin(way ImportWay, names []string, reading file.Options) (plan ImportPlan, err error) {
 	s.reading, s.now = reading, map[string]*importedFile{}
 	text, err := json.Marshal(way)
@@ -408,8 +408,8 @@ func (s *ImportState) noteDone(e bulk.Extent, rows int64, bad bool) error {
 	if err != nil {
 		return err
 	}
-	// If the file was changed after its rows were read, the fingerprint may be that of other rows than the sent ones.
-	// Then it is left out.
+	// If the file was changed after its rows were read, the fingerprint may not be that of the rows that were sent. In
+	// this case, the line gets no fingerprint.
 	if now, err := file.VersionOf(e.File); err == nil && now == *f.Version && fingerprint.Sum != "" {
 		line.Fingerprint = &fingerprint
 	}
@@ -433,7 +433,7 @@ func (s *ImportState) knows() bool {
 	return false
 }
 
-// Close unlocks the state. It deletes the file if a later import cannot continue from it.
+// Close unlocks the state file, or deletes it if the state holds nothing from which a later import can continue.
 func (s *ImportState) Close() error {
 	if !s.knows() {
 		return s.journal.remove()

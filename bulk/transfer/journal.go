@@ -18,8 +18,8 @@ import (
 type journal struct {
 	name string
 	file *os.File
-	// before makes durable what the pending lines report as done: flush calls before, and only then writes the lines.
-	// The field is nil if the work is already durable.
+	// before makes durable the work that the pending lines report as done. flush calls this function, and writes the
+	// lines afterwards. The field is nil if the work is already durable.
 	before func() error
 
 	writing sync.Mutex // held while lines are written to disk
@@ -31,7 +31,8 @@ type journal struct {
 // flushInterval is how long a line stays in memory before it is written, so that several lines are synced together.
 const flushInterval = 200 * time.Millisecond
 
-// openJournal opens or creates a state file, and returns its complete lines. It returns an error if another process has the file open.
+// openJournal opens or creates a state file, and returns its complete lines. It returns an error if another process has
+// the file open.
 func openJournal(name string) (*journal, []byte, error) {
 	for {
 		file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)

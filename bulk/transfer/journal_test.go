@@ -12,8 +12,8 @@ import (
 
 // TestDurable checks that a journal writes a line only after the work that the line reports is durable. It also checks
 // that append fails if the line cannot be synced; for this, the test appends a line to a pipe, which cannot be synced.
-// If the sync of a line fails, or the function that makes the work durable, then later calls must return this error,
-// too.
+// If the sync of a line fails, or if the function that makes the work durable fails, then later calls must return this
+// error, too.
 func TestDurable(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -32,7 +32,7 @@ const largestManifest = 256 << 20
 type Manifest struct {
 	Version   int             `json:"version"`
 	Database  string          `json:"database"`
-	Timestamp time.Time       `json:"timestamp"` // when everything was read
+	Timestamp time.Time       `json:"timestamp"` // the timestamp at which all rows were read
 	Format    file.Format     `json:"format"`
 	Query     string          `json:"query,omitempty"` // the exported query; "" if tables were exported
 	Tables    []ManifestTable `json:"tables"`

@@ -72,8 +72,8 @@ func (p *pipeline) add(e *encoder, batch arrow.RecordBatch, from bulk.Reader) er
 	return p.ctx.Err()
 }
 
-// flush begins a commit of the collected rows. It waits while too many commits are running. If the commit fails, the
-// context ends.
+// flush begins a commit of the collected rows. It waits while too many commits are running. If the commit fails, p.ctx
+// is canceled.
 func (p *pipeline) flush() {
 	r := p.rows
 	if r.len() == 0 {
@@ -88,7 +88,7 @@ func (p *pipeline) flush() {
 
 // write starts a goroutine that calls the function do. This function writes or rejects the rows whose positions in the
 // file are between submitted and reached. It returns how many rows it has written. The parameter rows is the number of
-// rows that it gets.
+// rows between the two positions, without those that are already rejected.
 func (p *pipeline) write(rows int, do func(ctx context.Context, mayBeIn bool) (int, error)) {
 	e, bad := bulk.Extent{File: p.extent.File, From: p.submitted, To: p.reached}, p.bad
 	p.submitted, p.bad = p.reached, false
@@ -174,9 +174,9 @@ func rowBytes(batch arrow.RecordBatch, from, to int) (n int) {
 
 // columns holds consecutive rows of a source's batch, in columnar form.
 type columns struct {
-	batch arrow.RecordBatch // only these rows
+	batch arrow.RecordBatch // the part of the source's batch that has the rows
 	of    func(row int) bulk.Place
-	row   int // the index of the first of these rows in the source's batch
+	row   int // the index in the source's batch of the first row
 }
 
 // load writes rows as columns. If the server refuses one of the rows, load writes all of them as mutations instead,

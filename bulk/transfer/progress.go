@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 )
 
-// Progress counts how much of an import or an export is done. Any goroutine may read it. The methods of a nil Progress
-// count nothing.
+// Progress counts how much of an import or an export is done. Any goroutine may read it. If a Progress is nil, its
+// methods that count do nothing.
 type Progress struct {
 	rows        atomic.Int64
 	done, total atomic.Int64

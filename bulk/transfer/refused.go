@@ -67,8 +67,8 @@ func (c *committer) withoutInserted(ctx context.Context, r *rows) (*rows, error)
 	return left, nil
 }
 
-// read reads the rows of the table that have the same keys as the given rows. It returns the texts of the rows that it
-// finds.
+// read reads the rows of the table that have the same keys as the given rows. The keys of the result are the rows that
+// it finds, each as one text.
 func (c *committer) read(ctx context.Context, rows []*structpb.ListValue, key []int) (map[string]bool, error) {
 	var keys []spanner.KeySet
 	for _, row := range rows {

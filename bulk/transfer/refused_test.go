@@ -17,8 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/clienttest"
 )
 
-// commits returns a client that calls the function through in place of each commit. The argument of this call is a
-// function that sends the commit to the server.
+// commits returns a client that calls through(commit) when it is to commit. The argument commit is a function that
+// sends the commit to the server.
 func commits(t *testing.T, through func(commit func() error) error) *spanner.Client {
 	t.Helper()
 	intercept := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {

@@ -21,8 +21,8 @@ type Rejects struct {
 	file   *os.File
 	limit  int64
 	places map[bulk.Place]bool
-	// complete is the number of bytes in complete lines of the file, and size the number of all bytes. The bytes
-	// between are a part of a line that a killed run may have left.
+	// complete is the number of bytes in complete lines of the file when r was created. size is the number of all its
+	// bytes at that time. The bytes after the complete lines are a part of a line, which a killed run has left.
 	complete, size int64
 	unsynced       bool
 }

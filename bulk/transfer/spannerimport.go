@@ -37,7 +37,7 @@ func openSpanner(dir, database string) (*Folder, error) {
 		return nil, err
 	}
 	defer root.Close()
-	tables := map[string]string{} // their CREATE TABLE statements
+	tables := map[string]string{} // the CREATE TABLE statement of each table, by the table's name
 	var schemas, sequences, places, indexes, foreignKeys, views, streams []string
 	for i, o := range slices.Concat(export.Tables, export.ChangeStreams, export.Placements, export.Sequences) {
 		t, err := o.files(dir)
@@ -114,7 +114,7 @@ func (e *spannerExport) before(database string) (list []string) {
 }
 
 // takeManifest sets f.Before and f.After from the statements of manifest.json, if these statements define exactly the
-// tables of the folder. whole is true if it has done so.
+// tables of the folder. The result whole is true if it has set them.
 func (f *Folder) takeManifest(dir, database string) (whole bool, err error) {
 	m, err := readManifest(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +165,7 @@ func property(props map[string]any, name string) string {
 	return text
 }
 
-// numbered returns the values of the properties name0, name1 and so on.
+// numbered returns the values of the properties that are called name0, name1 and so on, where name is the parameter.
 func numbered(props map[string]any, name string) (list []string) {
 	for i := 0; ; i++ {
 		text, ok := props[name+strconv.Itoa(i)].(string)
@@ -200,8 +200,8 @@ func viewDDL(name string, root *avro.SchemaNode) string {
 	return "CREATE VIEW " + quoteName(name) + " SQL SECURITY " + security + " AS " + property(root.Props, propViewQuery)
 }
 
-// sequenceDDL returns the CREATE SEQUENCE statement for a schema. The statement has options if the schema has them,
-// and otherwise clauses.
+// sequenceDDL returns the CREATE SEQUENCE statement for an Avro schema. If the Avro schema has options of the sequence,
+// the statement has the same options. Otherwise it has clauses.
 func sequenceDDL(name string, root *avro.SchemaNode) string {
 	ddl := "CREATE SEQUENCE " + quoteName(name)
 	if list := numbered(root.Props, propSequenceOption); len(list) > 0 {

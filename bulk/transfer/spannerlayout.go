@@ -36,7 +36,7 @@ type spannerExport struct {
 	ChangeStreams    []spannerObject `json:"changeStreams,omitempty"`
 	Sequences        []spannerObject `json:"sequences,omitempty"`
 	Placements       []spannerObject `json:"placements,omitempty"`
-	Functions        []spannerObject `json:"udfs,omitempty"` // only the template writes them
+	Functions        []spannerObject `json:"udfs,omitempty"` // only Google's template writes this field
 	ProtoDescriptors []byte          `json:"protoDescriptors,omitempty"`
 	ProtoBundle      []string        `json:"protoBundle,omitempty"`
 	Dialect          string          `json:"dialect,omitempty"`
@@ -44,14 +44,14 @@ type spannerExport struct {
 
 type spannerOption struct {
 	Name  string `json:"optionName"`
-	Type  string `json:"optionType"` // STRING, or another type; then the value is a literal
+	Type  string `json:"optionType"` // STRING, or another type, for which Value is an SQL literal
 	Value string `json:"optionValue"`
 }
 
 // spannerOptions lists the database options that Google's Dataflow template exports.
 var spannerOptions = []string{"version_retention_period", "default_sequence_kind", "default_time_zone"}
 
-// spannerObject is a table, view, schema, change stream or sequence.
+// spannerObject is a table, view, named schema, change stream, placement, sequence or function.
 type spannerObject struct {
 	Name         string   `json:"name"`
 	DataFiles    []string `json:"dataFiles,omitempty"`
@@ -68,7 +68,7 @@ type spannerFile struct {
 	MD5  string `json:"md5"`
 }
 
-// Names of properties in Avro schemas.
+// These are names of properties in Avro schemas, and some of their values.
 const (
 	propName             = "spannerName"
 	propParent           = "spannerParent"
@@ -105,8 +105,8 @@ const (
 	propStorage          = "googleStorage"
 )
 
-// spannerRecords holds the Avro schemas of the objects in a database's DDL. The keys of tables are names in lower
-// case.
+// spannerRecords holds the Avro schemas of the objects in a database's DDL. The keys of the map tables are the names of
+// the tables, in lower case.
 type spannerRecords struct {
 	tables    map[string]*file.AvroRecord
 	schemas   []*file.AvroRecord
@@ -223,7 +223,8 @@ func (r *spannerRecords) besideTable(s *ast.CreateTable) {
 // typeName returns the name of a message or an enumeration.
 func typeName(t *ast.NamedType) string { return pathName(&ast.Path{Idents: t.Path}) }
 
-// newRecord returns the beginning of an object's schema. It replaces dots in the name, which Avro does not allow.
+// newRecord returns an Avro schema for an object, with the properties that every object has. It replaces dots in the
+// name, which Avro does not allow.
 func newRecord(name string) *file.AvroRecord {
 	r := &file.AvroRecord{Name: strings.ReplaceAll(name, ".", "_"), Namespace: spannerAvroNamespace}
 	add(r, propName, name)
@@ -260,7 +261,7 @@ func optionsAs(name string, o *ast.Options) (list []avrotype.Property) {
 	return list
 }
 
-// sequenceRecord returns the schema of a sequence. It writes all properties as options, which every version of the
+// sequenceRecord returns the Avro schema of a sequence. It writes all properties as options, which every version of the
 // template understands.
 func sequenceRecord(s *ast.CreateSequence) *file.AvroRecord {
 	r := newRecord(pathName(s.Name))
@@ -337,8 +338,8 @@ func tableRecord(s *ast.CreateTable) *file.AvroRecord {
 	return r
 }
 
-// constraint adds a table constraint to the schema r. A foreign key becomes a property with an ALTER TABLE statement. A
-// check constraint becomes a property with the text of the constraint.
+// constraint adds a table constraint to the Avro schema r. A foreign key becomes a property with an ALTER TABLE
+// statement. A check constraint becomes a property with the text of the constraint.
 func constraint(r *file.AvroRecord, table string, c *ast.TableConstraint) {
 	if _, ok := c.Constraint.(*ast.ForeignKey); ok {
 		addNumbered(r, propForeignKey, "ALTER TABLE "+quoteName(table)+" ADD "+c.SQL())
@@ -410,8 +411,8 @@ func (e *exporter) finishSpanner() error {
 	return writeJSON(filepath.Join(e.Dir, spannerExportName), export)
 }
 
-// leaveOut removes views and change streams and names them in beside, since they may refer to tables that are not
-// exported.
+// leaveOut removes the views and change streams, since they may refer to tables that are not exported. It adds their
+// names to r.beside.
 func (r *spannerRecords) leaveOut() {
 	for _, record := range r.views {
 		r.beside = append(r.beside, "view "+record.Properties[0].Value)
@@ -430,8 +431,8 @@ func first[T any](list []T) (none T) {
 	return list[0]
 }
 
-// spannerObject writes m, the manifest of an object, to a file. It also appends the object to the list to which the
-// parameter to points.
+// spannerObject writes m, the manifest of an object, to a file. It also appends the object to *to, which is a list in
+// spanner-export.json.
 func (e *exporter) spannerObject(to *[]spannerObject, name string, m spannerManifest) error {
 	*to = append(*to, spannerObject{Name: name, ManifestFile: name + "-manifest.json"})
 	return writeJSON(filepath.Join(e.Dir, name+"-manifest.json"), m)

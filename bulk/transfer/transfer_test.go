@@ -211,7 +211,7 @@ func TestRejects(t *testing.T) {
 	if len(bad) != len(want) {
 		t.Errorf("%d bad rows: %v", len(bad), bad)
 	}
-	// Without a limit, the first bad row ends the import.
+	// With the limit 0, the first bad row ends the import.
 	_, _, err = load{table: "T"}.run(t.Context(), t, client, path)
 	if bad := (bulk.BadRow{}); !errors.As(err, &bad) || bad.Line == 0 {
 		t.Errorf("error %v, want that of a row", err)

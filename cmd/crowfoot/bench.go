@@ -25,9 +25,10 @@ Each runs against a server of its own, or --endpoint HOST:PORT --database NAME (
 	return c
 }
 
-// benchCommand adds to c, the command of a benchmark, the flags that all benchmarks have, and the function that runs
-// the command. This function calls choose and runs the benchmarks that choose returns. It first removes the environment
-// variables of the flags of the command start, so that servers that a benchmark starts do not read them.
+// benchCommand completes c, the command of a benchmark: it adds the flags that commonFlags registers, and sets the
+// function that runs the command. That function first removes the environment variables of the flags of crowfoot start,
+// so that servers that a benchmark starts do not read them. Then it runs the benchmarks that the function choose
+// returns.
 func benchCommand(c *cobra.Command, s *bench.Settings, choose func() ([]harness.Benchmark, error)) *cobra.Command {
 	c.Use += " [flags]"
 	c.DisableFlagsInUseLine = true
@@ -50,8 +51,8 @@ func benchCommand(c *cobra.Command, s *bench.Settings, choose func() ([]harness.
 	return c
 }
 
-// uselessFlags lists pairs of flags, flag and other. If beside is true, the first flag of the pair has no effect when
-// the second one is set. If beside is false, the first flag has no effect when the second one is not set.
+// uselessFlags lists pairs of flags. If the field beside is true, the first flag of the pair has no effect when the
+// second flag is set. If it is false, the first flag has no effect when the second flag is not set.
 var uselessFlags = []struct {
 	flag, other string
 	beside      bool
@@ -76,12 +77,13 @@ func checkTogether(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// these returns a function that always chooses the benchmarks in list.
+// these returns a function that returns list. It serves as the parameter choose of benchCommand for a command that
+// always runs the same benchmarks.
 func these(list ...harness.Benchmark) func() ([]harness.Benchmark, error) {
 	return func() ([]harness.Benchmark, error) { return list, nil }
 }
 
-// commonFlags registers the flags that every benchmark has.
+// commonFlags registers the flags of every benchmark whose command benchCommand completes.
 func commonFlags(flags *pflag.FlagSet, s *bench.Settings) {
 	flags.SortFlags = false
 	flags.IntVar(&s.Rows, "rows", s.Rows, "rows in the table")

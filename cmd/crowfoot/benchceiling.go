@@ -8,8 +8,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/retrieval"
 )
 
-// newBenchCeiling returns the command that runs a server without a database. The benchmarks points and retrieval start
-// it as a process of its own, to compare Crowfoot with it.
+// newBenchCeiling returns the command that runs a server without a database, which answers every read with the same
+// bytes. The benchmarks points and retrieval run this command in a separate process, to compare Crowfoot with such a
+// server.
 func newBenchCeiling() *cobra.Command {
 	var frames, batches string
 	c := &cobra.Command{

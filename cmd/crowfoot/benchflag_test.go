@@ -28,7 +28,8 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// TestJavaNames checks that the flags of "bench watch" have the names and letters of the Java application's flags.
+// TestJavaNames checks that the flags of "bench watch" have the names and letters of the flags of Google's Java
+// application for the same benchmark.
 func TestJavaNames(t *testing.T) {
 	t.Setenv("GOOGLE_CLOUD_PROJECT", "p")
 	c := newBenchWatch()

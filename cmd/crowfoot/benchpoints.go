@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	pointsRows   = 1_000_000 // of 1 kB, which make 1 GB
+	pointsRows   = 1_000_000 // rows of 1 kB, which make 1 GB
 	pointsTime   = 9 * time.Second
-	pointsRounds = 18 // the paths differ by little, so they take turns often
+	pointsRounds = 18 // many, because the latencies that are compared differ by little
 )
 
 func newBenchPoints() *cobra.Command {

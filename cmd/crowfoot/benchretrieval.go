@@ -15,7 +15,7 @@ import (
 const (
 	retrievalRows   = 1_500_000
 	retrievalTime   = 12 * time.Second
-	retrievalRounds = 6 // the fewest that give an interval of 95%
+	retrievalRounds = 6 // the fewest rounds that give a confidence interval of 95%
 )
 
 func newBenchRetrieval() *cobra.Command {

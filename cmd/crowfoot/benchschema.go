@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	schemaRows   = 1_000_000 // of 1 kB, which make 1 GB
+	schemaRows   = 1_000_000 // rows of 1 kB, which make 1 GB
 	schemaTime   = 60 * time.Second
-	schemaRounds = 6 // the fewest that give an interval of 95%
+	schemaRounds = 6 // the fewest rounds that give a confidence interval of 95%
 )
 
 func newBenchSchema() *cobra.Command {

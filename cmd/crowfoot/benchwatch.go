@@ -119,10 +119,10 @@ func (m *watchModes) chosen() (mode watchers.Mode, err error) {
 	return mode, nil
 }
 
-// findDatabase sets s.Database to the full name of the database. As in the Java application, the flag --database can
-// hold only the last part of this name. The flag --instance then holds the instance, and an environment variable holds
-// the project. If the user has named a database, findDatabase lets the benchmark create the database if it does not
-// exist.
+// findDatabase sets s.Database to the full name of the database. As in Google's Java application for this benchmark,
+// the flag --database can hold only the last part of this name. The flag --instance then holds the instance, and an
+// environment variable holds the project. If the user has named a database, findDatabase lets the benchmark create the
+// database if it does not exist.
 func findDatabase(s *watchers.Settings, instance string) error {
 	s.Create = s.Database != ""
 	switch project := os.Getenv("GOOGLE_CLOUD_PROJECT"); {

@@ -95,8 +95,8 @@ func damageTable(t *testing.T, data string, holds []byte) {
 	t.Fatal("no table file holds the bytes")
 }
 
-// checkDirectory runs the command check on a directory. The command must exit with the given status, print the text in
-// the parameter says, and change nothing.
+// checkDirectory runs the command check on a directory. The command must exit with the given status, print the given
+// text, and change nothing.
 func checkDirectory(t *testing.T, data string, status int, says string) {
 	t.Helper()
 	before := fingerprint(t, data)

@@ -31,7 +31,7 @@ func TestKillColumnarUpkeep(t *testing.T) {
 	}
 	rnd := rand.New(rand.NewPCG(1, 1))
 	for range environmentInt(t, restartKillsName, restartKills) {
-		for chunks := int64(0); chunks < 2; { // two chunks: the copies of the table and of the index
+		for chunks := int64(0); chunks < 2; { // until both copies, of the table and of the index, have rows
 			chunks = numberOf(t, client, "SELECT COUNT(*) FROM SPANNER_SYS.COLUMNAR_POLICIES WHERE CHUNKS > 0 AND COPIED_ROWS > 0")
 			time.Sleep(time.Duration(rnd.IntN(100)) * time.Millisecond) // so that the kill comes at a random moment
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// runCrowfoot runs a command with environment variables until it ends. It returns its standard output, its standard
-// error and its exit status.
+// runCrowfoot runs crowfoot with arguments and environment variables, and waits until the command ends. The results are
+// the command's standard output, its standard error and its exit status.
 func runCrowfoot(t *testing.T, env []string, args ...string) (out, errOut string, status int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
@@ -165,7 +165,7 @@ func TestRefusals(t *testing.T) {
 			errOut = withoutLog(errOut)
 		}
 		lines := 1
-		if strings.HasSuffix(errOut, " ^\n") { // the error ends with the statement's line, and a caret below the position
+		if strings.HasSuffix(errOut, " ^\n") { // two more lines show the wrong line of SQL, and a caret below the error
 			lines = 3
 		}
 		if !strings.Contains(errOut, c.want) || strings.Count(errOut, "\n") != lines || !strings.HasPrefix(errOut, "crowfoot: ") || out != "" || status != c.status {
@@ -201,7 +201,9 @@ func TestDataInUse(t *testing.T) {
 	}
 }
 
-// TestHelp checks all ways to ask for help. Each must print the description of a command to standard output.
+// TestHelp checks all ways to ask for help, for the version and for shell completions. Each must print its answer to
+// standard output and succeed. If crowfoot, or crowfoot bench, is run without a command, it must list its commands on
+// standard error and fail.
 func TestHelp(t *testing.T) {
 	for _, c := range []struct {
 		args []string

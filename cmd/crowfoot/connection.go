@@ -27,7 +27,7 @@ import (
 // whether the server answers.
 type connection struct {
 	endpoint, database string
-	// makesMissing makes connect create the database if it does not exist.
+	// If makesMissing is true, the method connect creates the database if it does not exist.
 	makesMissing bool
 	server       *connectivity
 	screen       *transferScreen
@@ -48,8 +48,8 @@ func (s *connection) check(command string) error {
 	return nil
 }
 
-// with connects to the server and calls the function work with a client and a context. The screen shows when the
-// command waits for the server. If the server has not been available for transfer.AwayLimit, this context ends.
+// with connects to the server and calls the function work with a client and a context. Standard error shows when the
+// command waits for the server. The context ends when calls to the server have failed for transfer.AwayLimit.
 func (s *connection) with(ctx context.Context, agent string, work func(context.Context, *spanner.Client) error) error {
 	if s.endpoint != "" {
 		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // makes the client connect without TLS
@@ -70,8 +70,8 @@ func (s *connection) with(ctx context.Context, agent string, work func(context.C
 	return s.incomplete(ctx, err, "")
 }
 
-// incomplete returns the error of an import or export that ended too early. what says which part was done and how to
-// continue.
+// incomplete returns the error of an import or export that ended too early. The parameter named what is a text for the
+// user: which part was done, and how to continue.
 func (s *connection) incomplete(ctx context.Context, err error, what string) error {
 	status := exitFailure
 	if cause := context.Cause(ctx); cause != nil {
@@ -134,7 +134,7 @@ func (s *connection) describeAll(ctx context.Context, client *spanner.Client) (m
 // dialFlight returns a connection for Arrow Flight SQL, which not every server has. It returns nil if the database is
 // on Cloud Spanner.
 func (s *connection) dialFlight() (*grpc.ClientConn, error) {
-	host := os.Getenv("SPANNER_EMULATOR_HOST") // set by with
+	host := os.Getenv("SPANNER_EMULATOR_HOST") // the value of --endpoint, if given
 	if host == "" {
 		return nil, nil
 	}

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// answerLimit is how long a command waits for the answer to its first request.
+	// answerLimit is how long a command waits for the answer to a request that an available server answers at once.
 	answerLimit = 20 * time.Second
-	// silenceNoted is how long a server does not answer before the command prints that it waits for the server.
+	// silenceNoted is how long a server must have been silent before the command prints that it waits for the server.
 	silenceNoted = 3 * time.Second
 )
 
@@ -29,10 +29,10 @@ type connectivity struct {
 
 	mu      sync.Mutex
 	waiting int                     // number of calls that wait for an answer
-	since   time.Time               // last answer of the server, or begin of the first waiting call if that is later
-	failed  error                   // error of the last attempt since then; nil if none has failed
+	since   time.Time               // time of the server's last answer, or of the first waiting call if that call began later
+	failed  error                   // error of the last call that failed after the last answer; nil if none failed
 	heard   bool                    // the server has answered at least once
-	cancel  context.CancelCauseFunc // ends the command; nil if nothing ends it
+	cancel  context.CancelCauseFunc // ends the context that limit or orForeign returned; nil if neither was called
 }
 
 func newConnectivity(server string) *connectivity { return &connectivity{server: server} }
@@ -70,7 +70,8 @@ func (s observedStream) RecvMsg(m any) error {
 	return s.of.wait(func() error { return s.ClientStream.RecvMsg(m) })
 }
 
-// wait runs call, which waits for the server, and records when it begins and how it ends.
+// wait runs a function that sends a request and waits for the answer. It records when the function begins and how it
+// ends.
 func (p *connectivity) wait(call func() error) error {
 	p.begin()
 	err := call()
@@ -87,9 +88,9 @@ func (p *connectivity) begin() {
 	p.waiting++
 }
 
-// end records how a call ended. If err is nil, answered says whether the server has answered. Most errors are answers
-// of the server, too. The exceptions are the error of an unavailable server, and the errors of a call that the command
-// itself has ended.
+// end records how a call ended. If err is nil, the parameter answered tells whether the server has answered. Most
+// errors are answers of the server, too. The exceptions are the error of an unavailable server, and the errors of a
+// call that the command itself has ended.
 func (p *connectivity) end(err error, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -195,7 +196,8 @@ func (p *connectivity) orForeign(ctx context.Context) (_ context.Context, stop f
 }
 
 // limit returns a context that ends when calls have failed for as long as timeout. It does not end while calls only
-// wait for an answer without failing, because the server may need a long time to compute it.
+// wait for an answer without failing, because the server may need a long time to compute it. Like the context of
+// orForeign, it also ends when a call shows that the program at the address is not a Spanner server.
 func (p *connectivity) limit(ctx context.Context, timeout time.Duration) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p.mu.Lock()

@@ -64,7 +64,7 @@ func (r *request) work(ctx context.Context) error {
 	}
 	_, text, _ := strings.Cut(strings.Join(trailer.Get("server-timing"), ""), "cpu; dur=")
 	text, _, _ = strings.Cut(text, ",")
-	ms, _ := strconv.ParseFloat(text, 64) // no number if the time is too small to be reported
+	ms, _ := strconv.ParseFloat(text, 64) // ms is 0 if the time is too small to be reported
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requests++
@@ -172,10 +172,10 @@ func TestCPUToldApart(t *testing.T) {
 // toldApart reports whether the server charges two kinds of requests correctly when both run at the same time. heavy
 // and light are the CPU times that a request of each kind is charged when its kind runs alone. heavyToo and lightToo
 // are the CPU times that it is charged when both kinds run. Each must be about the same in both cases, with one
-// exception: among heavy requests, a light request really takes more CPU time. Few light requests share fewer system
-// calls than many, and the heavy ones replace their data in the processor's caches. So lightToo may be higher than
-// light, by up to a third of heavy. If the server mixed the two kinds up, lightToo would be higher than light by half
-// of heavy.
+// exception: a light request really takes more CPU time when heavy requests run, too. The heavy requests replace its
+// data in the processor's caches. Also, many light requests at once share their system calls, but between heavy
+// requests there are few light ones. So lightToo may be higher than light, by up to a third of heavy. If the server
+// mixed the two kinds up, lightToo would be higher than light by half of heavy.
 func toldApart(heavy, light, heavyToo, lightToo time.Duration) bool {
 	const most = 2
 	alone, together := heavy.Seconds()/light.Seconds(), heavyToo.Seconds()/lightToo.Seconds()

@@ -24,7 +24,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// charging is a client of a server that runs as a separate process. The client runs one statement at a time.
+// charging is a client of a server that runs as a separate process. The tests of this file use it to check the CPU time
+// that the server charges to requests.
 type charging struct {
 	*testing.T
 	process *exec.Cmd
@@ -140,7 +141,7 @@ func (c *charging) ddl(statement string) {
 // kind is a kind of request, such as a statement, that takes the server long to execute.
 type kind struct {
 	name string
-	run  func(c *charging) []metadata.MD // runs it and returns the trailers of its requests
+	run  func(c *charging) []metadata.MD // sends such a request, in one or several calls, and returns the trailers of the calls
 	// streams says that the request returns many rows. Sending them then takes most of the CPU time that the server
 	// charges as shared and not as the request's own.
 	streams bool
@@ -301,8 +302,9 @@ func ownCPU(trailers []metadata.MD) (sum time.Duration) {
 	return sum
 }
 
-// during runs requests until the server has used the CPU time least or more. It returns the CPU time charged to the
-// requests as their own and as shared, and the CPU time that the process used, without that of background tasks.
+// during calls the function run until the server's process has used the given CPU time. It returns the CPU time that
+// requests were charged as their own and as shared, and the CPU time that the process used, without that of background
+// tasks.
 func (c *charging) during(run func(*charging) []metadata.MD, least time.Duration) (ownCPU, shared, used time.Duration) {
 	run(c)
 	before, background := c.used(), c.background()

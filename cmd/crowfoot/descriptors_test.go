@@ -31,7 +31,7 @@ func TestIdleConnections(t *testing.T) {
 		t.Helper()
 		v := make([]byte, batch)
 		for i := range v {
-			v[i] = byte(row * i) // bytes that hardly compress
+			v[i] = byte(row * i) // so that each row has a different value
 		}
 		if _, err := client.Apply(context.Background(), []*spanner.Mutation{spanner.InsertOrUpdate("T", []string{"K", "V"}, []any{int64(row), v})}); err != nil {
 			t.Fatal(err)

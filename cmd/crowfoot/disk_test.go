@@ -196,7 +196,7 @@ func TestFullDisk(t *testing.T) {
 	if client.write(rows) {
 		t.Error("a full disk takes a commit")
 	}
-	// This process is the server, because nsenter has replaced itself by it.
+	// The process that gets the signal is the server, because nsenter executes the server in its own process.
 	if err := errors.Join(server.Process.Signal(syscall.SIGTERM), server.Wait()); err != nil {
 		t.Error(err)
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // pages lists the documents whose blocks TestDocuments runs. For each document it has the languages of its blocks other
-// than shell and Go. TestDocuments runs the documents that have no such languages if the environment variable
+// than shell, SQL and Go. TestDocuments runs the documents that have no such languages if the environment variable
 // CROWFOOT_TEST_DOCS is not set, and only the other documents if it is set. The script interop/docs installs what the
 // languages need, and sets the variable to the class path of the Java programs. TestPages fails if a document is
 // missing here.
@@ -44,15 +44,15 @@ var notRun = []string{"ini", "json", "yaml", "xml"}
 
 // block is a fenced block of a document. The words after its fence say how it is run.
 type block struct {
-	line     int    // number of its line in the document, from 1
-	language string // sh, sql or a key of programs; or text, which is the expected output of the previous block
+	line     int    // number of the opening fence's line in the document, from 1
+	language string // sh, sql, a key of the map programs, or text: the expected output of the previous block
 	server   bool   // "sh server": the block starts the server for the blocks that follow
 	install  bool   // "sh install": the block installs a library; skipped for Go, because this checkout has the libraries
 	text     string
 }
 
-// TestPages checks that pages lists every document, and that every block has a language that is run, compared or
-// skipped.
+// TestPages checks that the map pages contains every document that has blocks to run, and that every block has a
+// language that is run, compared or skipped.
 func TestPages(t *testing.T) {
 	root := filepath.Join("..", "..")
 	found := []string{"README.md"}
@@ -183,7 +183,7 @@ func openPage(t *testing.T, name string) *page {
 	shell := exec.Command("bash")
 	shell.Dir = p.dir
 	shell.Env = append(os.Environ(), "PATH="+p.bin+string(os.PathListSeparator)+os.Getenv("PATH"), "XDG_STATE_HOME="+t.TempDir())
-	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that the processes a page leaves running end with it
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that the cleanup also kills what the shell has started
 	input, err := shell.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

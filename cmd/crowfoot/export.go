@@ -161,8 +161,8 @@ func (s *exportSettings) write(ctx context.Context, o transfer.ExportOptions) er
 	return nil
 }
 
-// some returns a text with names from the beginning of a list, and the number of the others. The parameter most limits
-// the number of names.
+// some formats a list of names, such as "A, B and 3 more". The text has the first names, up to the given number, and
+// the number of the others.
 func some(list []string, most int) string {
 	if len(list) <= most {
 		return strings.Join(list, ", ")

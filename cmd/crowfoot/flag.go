@@ -118,8 +118,8 @@ func (l *level) Set(text string) error {
 
 func (*level) Type() string { return "level" }
 
-// wrongValue returns the error for a flag whose value cannot be parsed. The parameter name is the flag or the
-// environment variable that has the value.
+// wrongValue returns the error for a flag whose value cannot be parsed. The value comes from the flag or the
+// environment variable with the given name.
 func wrongValue(f *pflag.Flag, name, value string, err error) error {
 	if f.Value.Type() == "bool" {
 		err = errors.New("want true or false")

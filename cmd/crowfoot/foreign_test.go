@@ -134,7 +134,7 @@ type exchange struct {
 	name, method string
 	headers      []string
 	messages     []proto.Message
-	ingest       *flightpb.CommandStatementIngest // set if the exchange must run in a transaction
+	ingest       *flightpb.CommandStatementIngest // command of messages[0] if it must run in a transaction, else nil
 }
 
 // foreign sends exchanges to a server.
@@ -178,7 +178,8 @@ func newForeign(t *testing.T, address string) *foreign {
 			f.upload("parameters of a query "+s.array.DataType().String(), &flightpb.CommandPreparedStatementQuery{PreparedStatementHandle: query.Handle()}, column{s.column, array.NewSlice(s.array, 0, 1)}, nil)
 		}
 	}
-	slices.SortFunc(f.exchanges, func(a, b exchange) int { return strings.Compare(a.name, b.name) }) // because codecs came in random order
+	// The loop over the map of codecs has added the exchanges in random order.
+	slices.SortFunc(f.exchanges, func(a, b exchange) int { return strings.Compare(a.name, b.name) })
 	for _, sql := range []string{"SELECT * FROM Every", "SELECT 1", "SELECT COUNT(*) FROM Every", "INSERT OR UPDATE INTO Every (K) VALUES (1) THEN RETURN K"} {
 		f.add("GetFlightInfo of "+sql, "GetFlightInfo", descriptor(t, &flightpb.CommandStatementQuery{Query: sql}))
 		f.add("GetSchema of "+sql, "GetSchema", descriptor(t, &flightpb.CommandStatementQuery{Query: sql}))
@@ -238,7 +239,8 @@ func (u *uploaded) Send(m *flight.FlightData) error {
 	return nil
 }
 
-// upload adds an exchange that sends two batches, each with keys and the values of one column.
+// upload adds an exchange that sends keys and the values of one column. It sends them twice, in two batches, or once if
+// there is only one value.
 func (f *foreign) upload(name string, command proto.Message, s column, options []ipc.Option, headers ...string) {
 	f.Helper()
 	batch := s.withKeys()
@@ -319,8 +321,8 @@ func (x *exchange) bytes() (list [][]byte) {
 	return list
 }
 
-// changed returns the messages of the exchange with random changes: one to five bytes changed, an integer replaced, a
-// message left out, or several of these.
+// changed returns the messages of the exchange with random changes: one to five bytes changed, an integer replaced, two
+// messages swapped and one repeated, a message left out, or several of these.
 func (x *exchange) changed(r *rand.Rand) [][]byte {
 	list := slices.Clone(x.messages)
 	at := r.IntN(len(list))
@@ -370,8 +372,8 @@ func change(r *rand.Rand, b []byte) {
 	}
 }
 
-// within calls send with the exchange. If the exchange must run in a transaction, within begins one, and commits it if
-// send succeeds.
+// within calls the function send with the exchange. If the exchange must run in a transaction, the call happens inside
+// a new transaction, which is then committed if the call succeeds.
 func (f *foreign) within(x *exchange, send func(*exchange) error) error {
 	if x.ingest == nil {
 		return send(x)
@@ -394,7 +396,7 @@ func (f *foreign) within(x *exchange, send func(*exchange) error) error {
 	return t.Commit(ctx)
 }
 
-// rawCodec is a gRPC codec that sends and receives bytes unchanged.
+// rawCodec is a gRPC codec that sends messages that are already encoded. It ignores the content of received messages.
 type rawCodec struct{}
 
 func (rawCodec) Name() string                       { return "proto" }
@@ -446,7 +448,8 @@ func TestForeignFiles(t *testing.T) {
 	ctx := t.Context()
 	if deadline, ok := t.Deadline(); ok {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-time.Minute)) // a reader that does not end is killed before the test is
+		// A reader that hangs is killed one minute before the test binary would end itself.
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-time.Minute))
 		defer cancel()
 	}
 	reader := exec.CommandContext(ctx, os.Args[0])
@@ -519,7 +522,8 @@ func foreignFiles() (files []foreignFile, err error) {
 				files = append(files, foreignFile{fmt.Sprintf("%d.%s", i, format), asInTable(schema), content})
 			}
 		}
-		for _, option := range []ipc.Option{ipc.WithZstd(), ipc.WithDictionaryDeltas(false)} { // LZ4 is the writer's default
+		// The Arrow files of the loop above are compressed with LZ4. These are compressed with ZSTD, or not at all.
+		for _, option := range []ipc.Option{ipc.WithZstd(), ipc.WithDictionaryDeltas(false)} {
 			content := &bytes.Buffer{}
 			w, err := ipc.NewFileWriter(content, ipc.WithSchema(schema), option)
 			if err != nil {
@@ -607,7 +611,7 @@ func formatted(format file.Format, batch arrow.RecordBatch) (_ []byte, err error
 }
 
 // writeChanged takes one of the files, changes it at random, and writes it to a folder. The seed determines the file
-// and the changes. The result path is the name of the written file, and the result of is the unchanged file.
+// and the changes. The results are the name of the written file, and the file before the change.
 func writeChanged(files []foreignFile, dir string, seed uint64) (path string, of foreignFile, err error) {
 	r := rand.New(rand.NewPCG(seed, 19))
 	of = files[r.IntN(len(files))]

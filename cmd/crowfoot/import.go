@@ -214,9 +214,9 @@ func (s *importSettings) runFiles(ctx context.Context, client *spanner.Client, n
 // importSource says which files are imported into one table, and how they are read.
 type importSource struct {
 	names   []string
-	reading file.Options          // options of the reader
+	reading file.Options          // options for reading the files
 	created time.Time             // when the database was created; zero if unknown
-	folder  *transfer.FolderTable // the table of the folder to which the files belong, or nil
+	folder  *transfer.FolderTable // the table to which the files belong in an exported folder; nil if no folder is imported
 }
 
 // runTable imports files into a table. A nil table means that --create was given and the table does not exist. Then
@@ -275,7 +275,7 @@ func (s *importSettings) rejectsPath(table string) string {
 
 // plan finds out, from the state, which rows of the files are already in the table.
 func (s *importSettings) plan(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, from importSource) (plan transfer.ImportPlan, err error) {
-	if state.HasRows() { // someone may have emptied the table since then
+	if state.HasRows() { // someone may have deleted these rows from the table
 		switch has, err := hasRows(ctx, client, table); {
 		case err != nil:
 			return plan, err
@@ -404,8 +404,8 @@ func (s *importSettings) reading() file.Options {
 	return o
 }
 
-// way returns everything that decides which rows are written, except the content of the files. If it differs from that
-// of the last import, all rows are sent again.
+// way returns everything that decides which rows are written, except the content of the files. If the result differs
+// from the result for the previous import, all rows are sent again.
 func (s *importSettings) way(table *bulk.TableInfo, from importSource) transfer.ImportWay {
 	return transfer.ImportWay{Created: from.created, Definition: table.Definition(), Mode: transfer.Mode(s.mode),
 		Reading: []string{string(from.reading.Format), strings.Join(from.reading.Columns, ","), s.delimiter, s.null, s.encoding, fmt.Sprint(s.noHeader, s.noQuotes)}}

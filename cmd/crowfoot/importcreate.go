@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
 
-// createTable creates the table that --create asks for. It first records in the state that it does so, so that the
-// command can continue with this table if it is killed afterwards.
+// createTable creates the table that --create asks for. Before that, it records in the state that the import creates
+// this table. So if the command is killed afterwards, the user can run it again, and it continues with this table.
 func (s *importSettings) createTable(ctx context.Context, client *spanner.Client, state *transfer.ImportState, names []string) (*bulk.TableInfo, error) {
 	source, err := file.Open(names, s.reading())
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
 
-// isFolder reports whether the files of the command line are one folder, written by crowfoot export or by Cloud
-// Spanner.
+// isFolder reports whether the command line names a folder instead of files. The command import accepts folders that
+// crowfoot export or Cloud Spanner has written.
 func isFolder(files []string) bool {
 	if len(files) != 1 {
 		return false
@@ -79,8 +79,7 @@ func (s *importSettings) make(ctx context.Context, statements []string, protos [
 	return nil
 }
 
-// loadFolder imports the tables of a folder. after holds DDL statements, which loadFolder runs when the tables are
-// imported.
+// loadFolder imports the tables of a folder. When all tables are imported, it runs the given DDL statements.
 func (s *importSettings) loadFolder(ctx context.Context, client *spanner.Client, dir string, folder *transfer.Folder, after []string) error {
 	created, err := s.created(ctx)
 	if err != nil {
@@ -90,7 +89,7 @@ func (s *importSettings) loadFolder(ctx context.Context, client *spanner.Client,
 	if err != nil {
 		return err
 	}
-	var states []*transfer.ImportState // these files stay locked until the whole folder is imported
+	var states []*transfer.ImportState // the state files, which stay locked until the whole folder is imported
 	defer func() {
 		for _, state := range states {
 			state.Close()

@@ -19,7 +19,7 @@ const (
 	exitFailure = 1
 	exitStorage = 3  // the storage failed while the server ran
 	exitUsage   = 64 // EX_USAGE
-	exitDamaged = 65 // EX_DATAERR: check has found damage
+	exitDamaged = 65 // EX_DATAERR: crowfoot check has found damage
 	// exitIncomplete is EX_TEMPFAIL: a signal, or a server that was no longer available, has ended an import or export.
 	// The user can start the same command again to continue.
 	exitIncomplete = 75

@@ -227,8 +227,8 @@ func startAt(t *testing.T, env []string, args ...string) (*exec.Cmd, io.Reader, 
 	return startCommand(t, env, append([]string{"--in-memory", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args...)...)
 }
 
-// startCommand starts a server with these flags and environment variables only. It returns the process, its standard
-// error and the address of its REST API.
+// startCommand starts a server with these flags and environment variables. Unlike startAt, it adds no flags. It returns
+// the process, its standard error and the address of its REST API.
 func startCommand(t *testing.T, env []string, args ...string) (*exec.Cmd, io.Reader, string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"start"}, args...)...)

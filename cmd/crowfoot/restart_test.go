@@ -77,7 +77,7 @@ func newCounters(t *testing.T, address string) []*counter {
 	return counters
 }
 
-// awaitCommits waits until every worker has committed further transactions. The parameter more is their number.
+// awaitCommits waits until every worker has committed a given number of further transactions.
 func awaitCommits(t *testing.T, counters []*counter, more int64) {
 	t.Helper()
 	for _, c := range counters {
@@ -104,7 +104,8 @@ func (c *counter) run(ctx context.Context, t *testing.T) {
 	}
 }
 
-// add adds one to the worker's row, alternately by DML and by mutations.
+// add adds one to the number in the worker's row and inserts a row into the table Log, alternately by DML and by
+// mutations.
 func (c *counter) add(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
 	row, err := tx.ReadRow(ctx, "Counters", spanner.Key{c.id}, []string{"N"})
 	if err != nil {

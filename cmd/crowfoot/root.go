@@ -51,7 +51,7 @@ func newRoot() *cobra.Command {
 }
 
 // checkHelp returns an error if the command line asks for help about a command that does not exist. Without this check,
-// the library would print the help of the parent command.
+// cobra would print the help of the parent command.
 func checkHelp(root *cobra.Command, args []string) error {
 	if len(args) == 0 || strings.HasPrefix(args[0], "__complete") || !slices.ContainsFunc(args, func(a string) bool { return a == "-h" || a == "--help" }) {
 		return nil

@@ -111,7 +111,8 @@ func TestStartAgain(t *testing.T) {
 	}
 }
 
-// awaitLine reads a log until a line contains wanted, and returns that line. No earlier line may contain unwanted.
+// awaitLine reads a log until a line contains the wanted text, and returns that line. Neither this line nor an earlier
+// one may contain the unwanted text, unless this text is empty.
 func awaitLine(t *testing.T, lines *bufio.Scanner, wanted, unwanted string) string {
 	t.Helper()
 	for lines.Scan() {
@@ -126,7 +127,8 @@ func awaitLine(t *testing.T, lines *bufio.Scanner, wanted, unwanted string) stri
 	return ""
 }
 
-// TestLifeInLog checks that the log has lines for the start, the addresses, the reason of the stop, and the end.
+// TestLifeInLog checks that the log has lines for the start, the addresses, the reason of the stop, and the end. If the
+// previous server was killed, and only then, the log must say that the data was not closed in order.
 func TestLifeInLog(t *testing.T) {
 	t.Chdir(t.TempDir())
 	data, err := filepath.Abs("data")

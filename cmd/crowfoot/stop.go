@@ -27,7 +27,7 @@ func untilSignal() context.Context {
 		signals = append(signals, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
-	context.AfterFunc(ctx, stop) // after that, the second signal has its default effect
+	context.AfterFunc(ctx, stop) // once stop was called, a second signal ends the process at once
 	endAfter(ctx, stopLimit, os.Stderr, os.Exit)
 	return ctx
 }

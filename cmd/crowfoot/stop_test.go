@@ -181,7 +181,7 @@ func TestStopWhileBusy(t *testing.T) {
 	s.begin(address, "POST /v1/"+session.Name+":commit HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
 	waits := fmt.Sprintf("crowfoot_lock_waiters{database=%q} 1\n", crashDatabase)
 	for !strings.Contains(s.text("metrics"), waits) || !strings.Contains(s.must(session.Name+":executeSql", activeQueries), "SUM(a * b") {
-		time.Sleep(time.Millisecond) // between two questions to the other process, which reports this state to those who ask
+		time.Sleep(time.Millisecond) // between two polls of the server
 	}
 	cmd.Process.Signal(syscall.SIGTERM)
 	if err := cmd.Wait(); err != nil {
@@ -201,7 +201,7 @@ func TestStopWhileBusy(t *testing.T) {
 		if op.Done {
 			break
 		}
-		time.Sleep(time.Millisecond) // an operation is polled
+		time.Sleep(time.Millisecond) // between two polls of the operation
 	}
 }
 

@@ -25,7 +25,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
 
-// runIn runs crowfoot in a directory until it ends. It returns its standard output and standard error as one text.
+// runIn runs crowfoot in a directory and waits until the command ends. It returns the command's standard output and
+// standard error as one text.
 func runIn(t *testing.T, dir string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)

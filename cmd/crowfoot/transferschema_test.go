@@ -140,8 +140,8 @@ func TestWholeSchema(t *testing.T) {
 	if was, is := manifestOf(t, filepath.Join(dir, "rows-d")).sums(), manifestOf(t, filepath.Join(dir, "rows-f")).sums(); !slices.Equal(was, is) {
 		t.Errorf("the rows differ: %v, %v", was, is)
 	}
-	// New values of the copy's sequences must not be values of the original database, even though the original
-	// continues to generate values.
+	// After 20 more rows, all keys of the copy must be different: its sequences must not return values that came with
+	// the imported rows.
 	to := connectTo(t, address, instance+"/databases/f")
 	for range 20 {
 		update(t, to, "INSERT INTO Labels (Name) VALUES ('new')")
@@ -155,8 +155,8 @@ func TestWholeSchema(t *testing.T) {
 		}
 	}
 
-	// Google's export template writes no manifest.json and no functions. The test removes manifest.json to get such a
-	// folder.
+	// Google's export template writes no manifest.json and no functions. To get such a folder, the test drops the
+	// column that uses a function, exports the database, and removes manifest.json.
 	alter(t, address, "ALTER TABLE music.Played DROP COLUMN Half")
 	run("export", "--to", "two", "--format", "spanner", "--database", instance+"/databases/d")
 	if err := os.Remove(filepath.Join(dir, "two", "manifest.json")); err != nil {

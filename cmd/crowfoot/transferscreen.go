@@ -13,7 +13,7 @@ import (
 
 const (
 	barInterval  = 200 * time.Millisecond // between drawings of the status line on a terminal
-	lineInterval = 10 * time.Second       // between lines elsewhere
+	lineInterval = 10 * time.Second       // between progress lines if the output is no terminal
 	barWidth     = 30
 )
 
@@ -27,7 +27,7 @@ type transferScreen struct {
 	drawing  sync.WaitGroup
 
 	mu     sync.Mutex
-	line   func() string // nil if no progress is shown
+	line   func() string // returns the text that shows the progress; nil if no progress is shown
 	last   time.Time     // when a line was last shown
 	waited bool          // the command was waiting for the server when a line was last drawn
 }
@@ -67,7 +67,8 @@ func (s *transferScreen) draw() {
 	s.waited = waiting != ""
 }
 
-// follow begins to show the progress of a transfer. done is the verb for its rows, such as "imported".
+// follow begins to show the progress of a transfer. Its first parameter is the verb that says what happens to the rows,
+// such as "imported".
 func (s *transferScreen) follow(done string, p *transfer.Progress) {
 	begin, first := time.Now(), p.Fraction()
 	s.mu.Lock()
@@ -102,8 +103,8 @@ func bar(fraction float64) string {
 	return "[" + strings.Repeat("=", full) + strings.Repeat(" ", barWidth-full) + "]"
 }
 
-// progressLine returns a line such as "imported 120000 rows, 40%, 60000/s, 3s left". first is the fraction of the work
-// that was done when the command began.
+// progressLine returns a line such as "imported 120000 rows, 40%, 60000/s, 3s left". Two parameters tell how much of
+// the work is done: fraction now, and first when the command began.
 func progressLine(done string, rows int64, fraction, first float64, took time.Duration) string {
 	line := fmt.Sprintf("%s %d rows, %.0f%%, %.0f/s", done, rows, fraction*100, float64(rows)/max(took.Seconds(), 1e-9))
 	if fraction <= first || fraction >= 1 {

@@ -267,8 +267,8 @@ func upkeepCreate(t *testing.T, dir string, client *spanner.Client, run func(...
 	}
 }
 
-// awaitChanges reads the lines that a watcher prints until every row of every table has appeared. The parameter way
-// says in errors how the watcher gets the changes.
+// awaitChanges reads the lines that a watcher prints until every row of every table has appeared. Error messages
+// contain the parameter way, which tells how the watcher gets the changes.
 func awaitChanges(t *testing.T, way string, w *watcher) {
 	t.Helper()
 	keys := map[string]map[string]bool{}

@@ -222,7 +222,8 @@ func (s *watchSettings) run(ctx context.Context, flags *pflag.FlagSet, tables []
 	if s.endpoint != "" {
 		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // makes the client connect without TLS
 	}
-	// This limits the pauses of requests that the client itself retries. The default limit is 32 seconds.
+	// This limits the pauses between attempts of requests that the client itself retries. The default limit is 32
+	// seconds.
 	spanner.DefaultRetryBackoff.Max = reconnect.Backoff.MaxDelay
 	s.server = newConnectivity(cmp.Or(os.Getenv("SPANNER_EMULATOR_HOST"), "Cloud Spanner"))
 	ctx, stop := s.server.orForeign(ctx)

@@ -98,7 +98,7 @@ func keyAndValue(t *testing.T, line []byte) string {
 	return fmt.Sprint(change.Keys.K, " ", change.NewValues.V)
 }
 
-// until reads lines until it has read one with the key and value in the parameter want.
+// until reads lines until it has read one with the given key and value.
 func (w *watcher) until(want string) {
 	w.t.Helper()
 	for w.next() != want {
@@ -164,8 +164,8 @@ func TestWatchSpannerRepository(t *testing.T) {
 }
 
 // TestWatchChangeSets checks that a watcher prints a change of a table that has no column of commit timestamps but
-// refers to a table of change sets. The names of the table of change sets and of its columns differ from the Java
-// library's defaults.
+// refers to a table of change sets. The table of change sets and its key column do not have the default names,
+// CHANGE_SETS and CHANGE_SET_ID.
 func TestWatchChangeSets(t *testing.T) {
 	ddl := "CREATE TABLE T (K INT64, V STRING(MAX), CHANGE_SET_ID STRING(MAX)) PRIMARY KEY (K);\n" +
 		"CREATE TABLE Sets (Id STRING(MAX), COMMIT_TIMESTAMP TIMESTAMP OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (Id)"

@@ -286,7 +286,7 @@ func (l *ledger) end() {
 	l.last = l.write(0, keys, nil)
 }
 
-// await waits until the writers have committed further transactions. The parameter more is their number.
+// await waits until the writers have committed a given number of further transactions.
 func (l *ledger) await(more int) {
 	l.t.Helper()
 	transactions := func() int {

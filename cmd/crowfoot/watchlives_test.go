@@ -16,15 +16,16 @@ import (
 	"time"
 )
 
-// deliveries holds the changes that one watcher has delivered. Each life of the watcher, or of its command, from its
-// start to its end, writes its lines to a file of its own. SIGKILL may cut off the last line.
+// deliveries holds the changes that one watcher has delivered. The test kills the watcher, or the command that gets its
+// lines, and starts it again. The time from a start to the next end is called a life. In each life the lines are
+// written to a separate file. SIGKILL may cut off the last line.
 type deliveries struct {
 	t                      *testing.T
 	name, dir              string
 	stream, table, command bool // whether the watcher has a change stream, a repository in a table, a command
 	lives                  []*life
 	last                   map[int64]time.Time // timestamp of the newest delivered change, by key
-	inOrder                map[int]bool        // true if the life ended with a clean shutdown
+	inOrder                map[int]bool        // by index in lives: true if that life ended with a clean shutdown
 }
 
 type life struct {
@@ -39,7 +40,7 @@ type deliveredLine struct {
 	NewValues       struct{ V string } `json:"new_values"`
 }
 
-// createLife creates the file for the next life.
+// createLife creates a new file, for the lines of the next life of a watcher or of its command.
 func createLife(dir string) (*os.File, error) {
 	for n := 0; ; n++ {
 		file, err := os.OpenFile(lifeName(dir, n), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
@@ -52,8 +53,8 @@ func createLife(dir string) (*os.File, error) {
 func lifeName(dir string, n int) string { return filepath.Join(dir, fmt.Sprintf("%06d", n)) }
 
 // stoppedInOrder notes that the last life has ended with a clean shutdown. By then a watcher without a command has
-// stored in its repository how far it has delivered. So the next life need not deliver these changes again, and check
-// treats repeated ones as errors.
+// stored in its repository how far it has delivered. So the next life need not deliver these changes again, and the
+// method check treats repeated changes as errors.
 func (d *deliveries) stoppedInOrder() {
 	if d.read(); d.inOrder == nil {
 		d.inOrder = map[int]bool{}
@@ -109,7 +110,8 @@ func (d *deliveries) readLife(file *os.File, of *life) error {
 	return err
 }
 
-// upTo reports whether all changes of the transaction with the timestamp last were delivered. changes is their number.
+// upTo reports whether all changes of one transaction were delivered. The parameters are the timestamp of this
+// transaction and its number of changes.
 func (d *deliveries) upTo(last time.Time, changes int) bool {
 	for _, at := range d.last {
 		if at.Equal(last) {
@@ -213,8 +215,8 @@ func (d *deliveries) checkTransactions(l *ledger, life int, lines []deliveredLin
 	}
 }
 
-// runHandler is an environment variable. It makes the test binary act as a command of crowfoot watch that acknowledges
-// lines. Its value is the name of a directory.
+// runHandler is an environment variable. It makes the test binary act as the command of crowfoot watch --exec, which
+// acknowledges lines. Its value is the directory for the files with these lines.
 const runHandler = "CROWFOOT_TEST_RUN_HANDLER"
 
 // handleLines writes each line of standard input to the file of a life, and acknowledges the line. It may kill itself
@@ -235,7 +237,7 @@ func handleLines(dir string) error {
 	for n, in := 0, bufio.NewReader(os.Stdin); ; n++ {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
-			return nil // the line is not complete, because the watcher was killed while it sent it
+			return nil // the watcher has ended; if it was killed while it sent a line, this line is incomplete
 		}
 		if n == last {
 			file.Write(line[:how*len(line)/2])

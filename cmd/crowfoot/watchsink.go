@@ -144,7 +144,7 @@ func (s *sinkSettings) publish(ctx context.Context, database string, encoder *av
 	return sink{p, func() error { p.Close(); return to.Close() }}, nil
 }
 
-// printSchemas writes a JSON object with the name and the Avro schema of each table.
+// printSchemas writes a line for each table: a JSON object with the name and the Avro schema of the table.
 func printSchemas(ctx context.Context, out io.Writer, source *watch.Tables, encoder *avro.Encoder) error {
 	feeds, err := source.Feeds(ctx)
 	if err != nil {

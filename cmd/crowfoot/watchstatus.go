@@ -63,7 +63,8 @@ func (s *watchScreen) clear() {
 	}
 }
 
-// draw replaces the status line by line. The terminal cuts it off at its width.
+// draw shows a text as the status line, in place of the previous one. The terminal cuts off what is wider than the
+// terminal.
 func (s *watchScreen) draw(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,8 +166,8 @@ func warnLate(w *watch.Watcher, server *connectivity, log *slog.Logger, limit ti
 	}
 }
 
-// logLate logs if a watcher has become late, or is no longer late. was says whether the watcher was late at the last
-// check. logLate returns whether it is late now.
+// logLate logs if a watcher has become late, or is no longer late. It gets whether the watcher was late at the last
+// check, and returns whether the watcher is late now.
 func logLate(h watch.Health, server *connectivity, log *slog.Logger, limit time.Duration, was bool) bool {
 	cause := "it is silent"
 	if _, failed := server.silence(); failed != nil {

@@ -17,7 +17,7 @@ import (
 type Task struct {
 	mu        sync.Mutex
 	processed time.Time // all work that was due at this time has been done
-	status    string    // of the last run: the name of a canonical code
+	status    string    // name of the status code with which the last run ended, such as OK
 }
 
 // Ran records that the work has run once, and that this run ended with err. If err is nil, the run has done all work
@@ -38,7 +38,8 @@ func statusName(err error) string {
 	return code.Code(usererror.CodeOf(err)).String()
 }
 
-// Row returns the row of SPANNER_SYS.TASKS.
+// Row returns the task's row of SPANNER_SYS.TASKS. undeletable is the number of expired rows that could not be deleted;
+// it is 0 for tasks that delete no rows.
 func (t *Task) Row(name string, undeletable int64) stats.Task {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// Work starts and stops the background goroutines of a database. They run until the registry closes or the database is
-// dropped.
+// Work starts and stops the background goroutines of a database. They run until End is called, because the database is
+// dropped or the server closes all databases.
 type Work struct {
 	ctx     context.Context
 	stop    context.CancelFunc // nil before Begin
 	running sync.WaitGroup
-	open    sync.RWMutex // held shared by WhileOpen, and alone by End
+	open    sync.RWMutex // WhileOpen holds the read lock; End takes the write lock to wait for WhileOpen
 }
 
-// Begin starts each function of all in a goroutine of its own. It passes them a context that ends when ctx ends or End
-// is called.
+// Begin calls each of the given functions in a goroutine of its own. The context of the functions ends when ctx ends or
+// End is called.
 func (w *Work) Begin(ctx context.Context, all ...func(context.Context)) {
 	w.ctx, w.stop = context.WithCancel(ctx)
 	for _, work := range all {
@@ -39,9 +39,9 @@ func (w *Work) End() {
 	}
 }
 
-// WhileOpen calls work, such as a schema change or a collection of old versions, and returns its error. The context of
-// work ends when ctx ends or End is called, and End waits for work to return. If End was called before, WhileOpen
-// returns an error and does not call work.
+// WhileOpen calls the function work, for example to change the schema, and returns the error of the function. The
+// context of the function ends when ctx ends or End is called. End waits until the function has returned. If End was
+// called before, WhileOpen returns an error and does not call the function.
 func (w *Work) WhileOpen(ctx context.Context, work func(context.Context) error) error {
 	w.open.RLock()
 	defer w.open.RUnlock()

@@ -39,7 +39,8 @@ func (k *Budget) reserve(c aging, n int64) bool {
 	defer k.mu.Unlock()
 	k.members[c] = true
 	if k.since += n; k.since > k.budget.Usage().Limit/2 {
-		k.age() // so that caches always hold some recently used entries
+		// Without this call, all entries could still be young when the memory is full, and tryGrow would drop them all.
+		k.age()
 	}
 	return k.tryGrow(k.caches, n)
 }
@@ -47,7 +48,7 @@ func (k *Budget) reserve(c aging, n int64) bool {
 // tryGrow charges n bytes to account a. If there is not enough memory, it makes the caches drop old entries and tries
 // again. It returns false if there is still not enough. The caller holds k.mu.
 func (k *Budget) tryGrow(a *memory.Account, n int64) bool {
-	for range 2 { // the second age drops entries that the first has moved to the old generation
+	for range 2 { // the second call of age drops the entries that the first call has made old
 		if a.TryGrow(n) {
 			return true
 		}
@@ -94,8 +95,9 @@ const multiplexedShare = 4
 // refuse the excess, and tryGrow would drop cache entries in vain.
 const accountStep = 256 << 10
 
-// KeepSessions charges n bytes for new sessions. multiplexed says whether the new sessions are multiplexed ones. It
-// fails with RESOURCE_EXHAUSTED if all sessions together would then take more than their share of the memory.
+// KeepSessions charges n bytes for new sessions. multiplexed says whether the new sessions are multiplexed ones.
+// KeepSessions fails with RESOURCE_EXHAUSTED if all sessions together would then take more than their share of the
+// memory.
 func (k *Budget) KeepSessions(n int64, multiplexed bool) error {
 	if k == nil {
 		return nil

@@ -2,10 +2,10 @@ package cache
 
 import "sync"
 
-// Limits of one generation of a cache. A cache has two generations.
+// Limits of one generation of a cache, and the estimated size of an entry. A cache has two generations.
 const (
-	Entries  = 2000 // entries in one generation
-	maxBytes = 64 << 20
+	Entries  = 2000     // largest number of entries in one generation
+	maxBytes = 64 << 20 // largest estimated size of all entries in one generation
 
 	// The size of an entry is estimated as EntryBytes, plus entryBytesPer for each byte of its key. The reason: an
 	// entry is usually a prepared statement. It takes about 10 KiB, and if its SQL text is long, a few machine words
@@ -22,7 +22,7 @@ type Cache[T any] struct {
 
 	mu         sync.RWMutex
 	young, old map[string]T
-	bytes      [2]int64 // of young and old
+	bytes      [2]int64 // estimated size of all entries in young, and of those in old
 	closed     bool
 }
 
@@ -52,7 +52,7 @@ func (c *Cache[T]) rejuvenate(key string) (T, bool) {
 		c.bytes[1] -= entrySize(key)
 		freed = c.insert(key, v)
 	} else {
-		v, ok = c.young[key] // another goroutine was faster
+		v, ok = c.young[key] // another goroutine may have moved it already
 	}
 	c.mu.Unlock()
 	c.Budget.free(freed)
@@ -132,7 +132,7 @@ func (c *Cache[T]) rotate() (dropped int64) {
 	return dropped
 }
 
-// age implements aging: it drops the entries that were not used since the last call.
+// age implements aging: it drops the old generation and makes the young generation the old one.
 func (c *Cache[T]) age() (dropped int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,11 +21,11 @@ import (
 // pass, so a count is an upper bound.
 type copyChanges struct {
 	counted mvcc.Timestamp                             // the changes up to this timestamp are counted
-	commits uint64                                     // number of the database's commits at the last pass
+	commits uint64                                     // how many commits the database had made when the last pass began
 	ended   time.Time                                  // when the last pass ended
-	roots   []copyRoot                                 // in the order of their key ranges
+	roots   []copyRoot                                 // the roots that have copies, in the order of their key ranges
 	spans   []table.Span                               // the key ranges that a pass reads
-	byCopy  map[schema.TableID]map[uint64]chunkChanges // the second key is the number of the chunk
+	byCopy  map[schema.TableID]map[uint64]chunkChanges // by table or index, then by number of the chunk
 }
 
 // copyRoot is a table or index that is not interleaved. Its field copies holds the columnar copy of this table or
@@ -75,7 +75,7 @@ func (u *Upkeep) countIsDue() bool {
 // follow sets the key ranges that passes read, so that they cover every table and index in wanted, which lists the
 // columnar copies to keep up to date.
 func (c *copyChanges) follow(catalog *schema.Catalog, wanted []*wantedCopy) {
-	if len(wanted) == 0 { // most databases have no copies, and some of them have thousands of tables
+	if len(wanted) == 0 { // then the loop over all tables, which may be thousands, is not needed
 		c.roots, c.spans = nil, nil
 		clear(c.byCopy)
 		return
@@ -83,7 +83,7 @@ func (c *copyChanges) follow(catalog *schema.Catalog, wanted []*wantedCopy) {
 	of, ids := map[schema.TableID][]*wantedCopy{}, map[schema.TableID]bool{}
 	for _, w := range wanted {
 		ids[w.layout.ID()] = true
-		root := w.table.Path()[0].ID // of the table or index at the top of the hierarchy in which this one is interleaved
+		root := w.table.Path()[0].ID // ID of the table or index at the top of the interleaving hierarchy
 		switch x := w.index; {
 		case x != nil && x.Parent == nil:
 			root = x.ID
@@ -146,7 +146,8 @@ func (u *Upkeep) pass(ctx context.Context) error {
 	c.counted = max(c.counted, u.cfg.Rows.Horizon())
 	for _, span := range c.spans {
 		err := u.countIn(ctx, span, snapshot.Timestamp(), began)
-		for errors.Is(err, mvcc.ErrCollected) && c.counted < u.cfg.Rows.Horizon() { // the horizon has moved since; chunks before it are rewritten
+		// If the horizon has moved meanwhile, the changes after the new horizon are enough: older chunks are built again.
+		for errors.Is(err, mvcc.ErrCollected) && c.counted < u.cfg.Rows.Horizon() {
 			c.counted = u.cfg.Rows.Horizon()
 			err = u.countIn(ctx, span, snapshot.Timestamp(), began)
 		}
@@ -159,8 +160,9 @@ func (u *Upkeep) pass(ctx context.Context) error {
 	return nil
 }
 
-// countIn counts the changes in a span after the timestamp c.counted, up to the timestamp in to. It does not count a
-// change that is older than the chunk of its row, since the chunk has the change already.
+// countIn counts the changes in a span whose timestamps are above c.counted and not above the timestamp in the
+// parameter to. It does not count a change that is older than the chunk of its row, since the chunk has the change
+// already.
 func (u *Upkeep) countIn(ctx context.Context, span table.Span, to mvcc.Timestamp, now time.Time) error {
 	c := &u.changes
 	cur, err := u.cfg.Rows.Changes(span.Start, span.End, c.counted, to)

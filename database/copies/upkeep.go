@@ -28,7 +28,7 @@ import (
 //     commits, in passes that read the changes only.
 //   - It writes chunks for keys that have no chunk yet, or only a chunk without some of the columns. It rewrites a chunk
 //     when many of its rows have changed, and merges neighbouring chunks after rows were deleted.
-//   - It gives chunks in which no row has changed a new timestamp, before garbage collection may remove the versions
+//   - It gives a new timestamp to chunks in which no row has changed, before garbage collection may remove the versions
 //     that a read at the old timestamp needs.
 //
 // Only one database of the store writes chunks at a time. After a chunk the upkeep pauses for as long as writing the
@@ -61,8 +61,8 @@ type Config struct {
 	Clock        func() time.Time
 	Log          *slog.Logger
 	Memory       *memory.Budget   // charged for the memory that writing a chunk needs; nil counts nothing
-	Task         *cpu.Task        // measures the CPU time
-	Token        background.Token // held while a chunk is written, and in the pause after it
+	Task         *cpu.Task        // measures the CPU time of the upkeep
+	Token        background.Token // held while a chunk is written and in the pause after it; shared by all databases
 }
 
 // Upkeep keeps the columnar copies of a database up to date.
@@ -73,9 +73,9 @@ type Upkeep struct {
 
 	StepMu  sync.Mutex      // held for a step; guards the fields up to Took. A test that holds it makes all steps itself.
 	catalog *schema.Catalog // the catalog from which wanted was made; nil before the first step
-	wanted  []*wantedCopy   // in the order of the tables; the indexes of a table follow it
+	wanted  []*wantedCopy   // the copies that catalog asks for; those of indexes follow that of their table
 	changes copyChanges
-	commits uint64     // number of the database's commits when the last chunk was written
+	commits uint64     // how many commits the database had made when the last chunk was written
 	queue   []copyWork // work that is due, the most urgent first
 	looked  time.Time  // when lookForWork last filled the queue
 	// retention is the version retention period when lookForWork last filled the queue. If the period has changed
@@ -84,7 +84,7 @@ type Upkeep struct {
 	Took      time.Duration // CPU time that the last pass over changes used
 
 	mu      sync.Mutex
-	changed map[schema.TableID]int64 // about how many rows of a copy have changed since they were copied
+	changed map[schema.TableID]int64 // by table or index: about how many rows have changed since they were copied
 }
 
 // wantedCopy is the copy of a table or index whose columnar_policy is 'enabled'.

@@ -45,14 +45,14 @@ type copyWork struct {
 	*wantedCopy
 	kind      copyKind
 	span      table.Span // the keys to write
-	continued bool       // span is what remains of a larger span, after a chunk that was full
+	continued bool       // a chunk for the keys directly before span was written already, by the same piece of work
 }
 
-// copyKind is the reason for a copyWork. The constants are in order of urgency.
+// copyKind is the reason for a copyWork. The constants are in order of urgency, the most urgent first.
 type copyKind uint8
 
 const (
-	renew   copyKind = iota // chunks are old; once the versions that they need are collected, they must be built again
+	renew   copyKind = iota // a chunk is old, and garbage collection may soon remove versions that it needs
 	build                   // no chunk can serve reads of the span, or the chunk lacks columns
 	rewrite                 // many rows of the chunk have changed, or it has columns that were dropped
 	merge                   // neighbouring chunks are small
@@ -125,8 +125,8 @@ func (u *Upkeep) workOn(w *wantedCopy, now time.Time) (list []copyWork) {
 	return list
 }
 
-// rewriteThreshold returns the number of changed rows from which on a chunk is rewritten, even while its rows still
-// change.
+// rewriteThreshold returns how many rows of a chunk must have changed so that the chunk is rewritten even while further
+// rows change.
 func rewriteThreshold(c columnar.Chunk) int64 { return max(c.Rows/shareChanged, fewChanged) }
 
 // hasDropped reports whether a chunk has a column that the table no longer has.
@@ -140,8 +140,8 @@ func mergeable(a, b columnar.Chunk) bool {
 	return bytes.Equal(a.Span.End, b.Span.Start) && a.Rows+b.Rows <= columnar.MaxRows/shareMerged && a.Size+b.Size <= columnar.MaxBytes/shareMerged
 }
 
-// work does the first work in the queue, then pauses. Meanwhile it holds Config.Token, so that no other database of the
-// store writes a chunk.
+// work does the first work in the queue, then pauses. It holds Config.Token until the pause ends, so that no other
+// database of the store writes a chunk.
 func (u *Upkeep) work(ctx context.Context) error {
 	if err := u.cfg.Token.Acquire(ctx); err != nil {
 		return err
@@ -156,7 +156,8 @@ func (u *Upkeep) work(ctx context.Context) error {
 	case errors.Is(err, errCatalogChanged):
 		w.due = true
 		return nil // the next step follows the newer catalog
-	case usererror.CodeOf(err) == codes.DataLoss && w.kind != build: // a build reads only rows, so the rows may be damaged
+	// In a build, the error does not mean that the copy is damaged, since a build reads only rows of the table.
+	case usererror.CodeOf(err) == codes.DataLoss && w.kind != build:
 		u.cfg.Log.Error("a columnar copy is damaged and will be made anew", slog.String("of", w.layout.Name()), slog.Any("error", err))
 		w.due = true
 		err = errors.Join(err, u.cfg.Copies.Drop(w.layout.ID()))
@@ -216,7 +217,7 @@ func (u *Upkeep) do(ctx context.Context, w copyWork) error {
 	if err != nil {
 		return err
 	}
-	if bytes.Compare(made.Span.End, w.span.End) < 0 { // the chunk is full
+	if bytes.Compare(made.Span.End, w.span.End) < 0 { // the chunk was full before the end of the span
 		w.span.Start, w.continued = made.Span.End, true
 		u.queue = append(u.queue, w)
 	}
@@ -224,7 +225,8 @@ func (u *Upkeep) do(ctx context.Context, w copyWork) error {
 		w.due = true // the merged chunk may be small enough to merge again
 	}
 	chunks := w.Chunks()
-	maps.DeleteFunc(u.changes.byCopy[w.layout.ID()], func(number uint64, _ chunkChanges) bool { // of replaced chunks
+	// The counts of replaced chunks are not needed any more.
+	maps.DeleteFunc(u.changes.byCopy[w.layout.ID()], func(number uint64, _ chunkChanges) bool {
 		return !slices.ContainsFunc(chunks, func(c columnar.Chunk) bool { return c.Number == number })
 	})
 	u.publishChanges(w.layout.ID())

@@ -121,8 +121,8 @@ func (r *run) noteFound(ctx context.Context, chunk table.Chunk) error {
 	return err
 }
 
-// Position returns the last key that the job with a name has done, or nil if it has done none. done says that no rows
-// follow this key.
+// Position returns the last key that the job with the given name has done, or nil if the job has done none. done says
+// that no rows follow this key.
 func (r Runner) Position(ctx context.Context, name string) (after []byte, done bool, err error) {
 	c, err := r.load(ctx, name)
 	return c.After, c.Done, err
@@ -144,7 +144,7 @@ func (r Runner) Forget(ctx context.Context, prefix string) error {
 	return r.forget(ctx, prefix, func(checkpoint) bool { return true })
 }
 
-// ForgetOlder deletes the checkpoints that were stored before a time, of jobs whose names begin with prefix.
+// ForgetOlder is like Forget, but deletes only checkpoints that were stored before the given time.
 func (r Runner) ForgetOlder(ctx context.Context, prefix string, since time.Time) error {
 	return r.forget(ctx, prefix, func(c checkpoint) bool { return c.At.Before(since) })
 }
@@ -164,9 +164,9 @@ func (r Runner) forget(ctx context.Context, prefix string, old func(checkpoint) 
 	})
 }
 
-// checkpoints finds the checkpoints of all jobs whose names begin with prefix, and returns the keys of those that the
-// parameter which, a function, selects. If a checkpoint cannot be decoded, it passes a checkpoint with a zero At to the
-// function, so that the checkpoint counts as very old.
+// checkpoints passes the checkpoints of all jobs whose names begin with prefix to the function in the parameter which,
+// and returns the keys of those for which the function returns true. If a checkpoint cannot be decoded, the function
+// gets one with a zero At instead, so that the checkpoint counts as very old.
 func (r Runner) checkpoints(ctx context.Context, prefix string, which func(checkpoint) bool) (keys [][]byte, err error) {
 	snapshot, err := r.Transactions.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
 	if err != nil {

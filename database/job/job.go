@@ -21,8 +21,9 @@ type Job struct {
 	// Name is unique in the database, because the checkpoint is stored under it. A job without a name stores no
 	// checkpoint. A job without Do stores its checkpoint every checkpointEvery, and at its end.
 	Name string
-	// Find returns the next chunk: the first rows whose keys are greater than after. If after is nil, it returns the
-	// first chunk of all. It reads view, which is a new snapshot. If the chunk has no rows, Do is not called.
+	// Find returns the next chunk, up to the limits: the first rows whose keys are greater than the key in the
+	// parameter after, or the first rows of all if this key is nil. Find reads the rows from a new snapshot, view. If
+	// the chunk has no rows, Do is not called.
 	Find func(ctx context.Context, view table.View, after []byte, limits table.Limits) (table.Chunk, error)
 	// Do does the work of a chunk in a transaction. If the transaction is retried, Do is called again. Do is nil if
 	// Find does all the work of the job.
@@ -43,7 +44,7 @@ type Job struct {
 	// System says that the server itself, and no user, does the work. Excluded says that the job's changes are not
 	// recorded by those change streams that allow this. See txn.Options.
 	System, Excluded bool
-	// AnySize says that a transaction for a single row may be larger than a user's commit.
+	// AnySize says that a transaction for a single row may exceed the size limit for commits of users.
 	AnySize bool
 	// Progress, if not nil, is called after each chunk with the chunk's last key.
 	Progress func(last []byte)
@@ -116,7 +117,7 @@ type run struct {
 	after  []byte // last key of the last chunk that is done; nil before the first chunk
 	done   bool
 	limits table.Limits // limits of the next chunk
-	noted  time.Time    // when a job without Do last stored its checkpoint; at first, when it began
+	noted  time.Time    // when a job without Do last stored its checkpoint; at first, when the job began
 }
 
 // next finds the next chunk and does its work. If the work fails because the chunk is too large, it halves the row
@@ -151,8 +152,8 @@ func (r *run) next(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// refused decides what to do about a chunk that failed with the error why. It halves the row limit and returns again =
-// true, or it skips the row of the chunk and returns nil, or it returns the error that ends the job.
+// refused decides what to do about a chunk after a failed transaction; why is the error. It halves the row limit and
+// returns again = true, or it skips the row of the chunk and returns nil, or it returns the error that ends the job.
 func (r *run) refused(ctx context.Context, c table.Chunk, why error) (again bool, err error) {
 	_, user := usererror.As(why)
 	switch {

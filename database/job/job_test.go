@@ -183,7 +183,8 @@ func TestResume(t *testing.T) {
 				t.Errorf("%d runs, counted %+v", runs, state)
 			}
 			w.wantRows(rows, "+")
-			w.ok(w.jobs.Run(context.Background(), w.counting("count", &state, always))) // it is done already
+			// The job is done already, so that another run must change nothing.
+			w.ok(w.jobs.Run(context.Background(), w.counting("count", &state, always)))
 			w.wantRows(rows, "+")
 			w.ok(w.jobs.Forget(context.Background(), "cou"))
 			w.ok(w.jobs.Run(context.Background(), w.counting("count", &state, always)))

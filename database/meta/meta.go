@@ -21,7 +21,7 @@ import (
 //	schema/<space>/<version>   a schema version of the database with that key space
 //	table/<space>/<id>/<version>   a table as that schema version has defined it
 //	counter/<space>/<id>       the bound below which a counter of a sequence may have given out numbers
-//	split/<space>/<key>        a split point of a user; its key is a logical key of the space
+//	split/<space>/<key>        a split point of a user; a split of the database begins at this key
 //	operation/<name>           a long-running operation
 //	applied/<operation>/<n>    the n-th DDL statement of a running operation, which has taken effect; from 0
 //	session/<space>/<id>       a session of a client in the database with that key space

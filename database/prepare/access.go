@@ -137,8 +137,8 @@ func namesOf(columns []*schema.Column) []string {
 	return names
 }
 
-// Mutations holds all about a mutation that does not depend on its rows. Mutations of the same table and columns share
-// it if the statistics count them as the same kind of operation.
+// Mutations holds everything about a mutation that does not depend on the mutation's rows. Several mutations of the
+// same table and columns share one Mutations if the statistics count them as the same kind of operation.
 type Mutations struct {
 	Access          *stats.Access // for statistics
 	inserts, others *schema.Dependencies

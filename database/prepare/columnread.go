@@ -43,8 +43,9 @@ func (s *Statement) columns(ctx context.Context, r Run) func(exec.ColumnRead) (e
 	return (&columnReads{ctx, s.preparer.cfg.Copies, view, r.Memory}).open
 }
 
-// ReadColumns opens a read of all rows from a columnar copy. It returns nil if there is no copy, or if reading from the
-// table is cheaper. It takes no locks.
+// ReadColumns opens a read of the columnar copy of a table or index. It returns nil if the rows must be read without
+// the copy: because there is no copy, because reading without it is cheaper, because the read is reverse or has a
+// limit, or because view is not a table.BatchView. It takes no locks.
 func ReadColumns(ctx context.Context, copies *columnar.Copies, read table.Read, view table.View) (exec.Rows, error) {
 	snapshot, ok := view.(table.BatchView)
 	if !ok || read.Limit > 0 || read.Reverse {
@@ -82,10 +83,10 @@ func (c *columnReads) open(read exec.ColumnRead) (exec.ColumnSource, error) {
 // Decoding a chunk takes less time than reading all of these rows from the table one by one, but more time than reading
 // a few of them. If a chunk lies only partly in the spans to read, it is unknown how many of its rows the read needs.
 const (
-	// leastWhole is the condition for reading the copy: the chunks that lie completely in the spans must have this many
-	// rows. Fewer rows are quickly read one by one.
+	// leastWhole is the first condition for reading the copy: the chunks that lie completely in the spans must have at
+	// least this many rows together. Fewer rows are quickly read one by one.
 	leastWhole = 1000
-	// mostPartial is a second condition, which must hold, too: the chunks that lie only partly in the spans must have
+	// mostPartial is the second condition, and both must be met: the chunks that lie only partly in the spans must have
 	// at most mostPartial times as many rows as those that lie completely in them.
 	mostPartial = 4
 )
@@ -101,8 +102,8 @@ type columnSource struct {
 	columns []*schema.Column
 	viewers []arrays.Viewer
 	chunks  int
-	run     int // number of rows in the reader's current run
-	from, n int // the rows of the latest call of Next: n rows of the run, from index from on
+	run     int // number of rows that the latest call of reader.Next has returned
+	from, n int // the latest call of Next has returned n of these rows, of which the first has the index from
 }
 
 // Next implements exec.ColumnSource.

@@ -24,8 +24,8 @@ type compiler struct {
 	sequences *sequence.Counters
 }
 
-// NewCompiler returns the compiler of the expressions in DDL. If ctx ends while it waits for the analyzer, compiling
-// fails.
+// NewCompiler returns the compiler of the expressions in DDL. If ctx ends while the compiler waits for the analyzer,
+// compiling fails.
 func NewCompiler(ctx context.Context, clock func() time.Time, sequences *sequence.Counters) schema.Compiler {
 	return compiler{ctx, clock, sequences}
 }
@@ -48,7 +48,7 @@ func (c compiler) CompileFunction(catalog *schema.Catalog, f *schema.Function) (
 	if err != nil {
 		return signature, nil, err
 	}
-	query := "SELECT [(\n" + f.SQL + "\n)]" // a query cannot return a STRUCT as a column, but an ARRAY of STRUCTs
+	query := "SELECT [(\n" + f.SQL + "\n)]" // a column of a query cannot be a STRUCT, but it can be an ARRAY of STRUCTs
 	if signature.Result.Type.Kind == value.Array {
 		query = "SELECT (\n" + f.SQL + "\n)"
 	}

@@ -34,8 +34,8 @@ func onlyInserts(n *plan.DML) bool {
 	return n.Mode != tree.InsertOrUpdate
 }
 
-// writing lists the parts of the schema on which a write to a table depends. removes says that the write may delete
-// rows or index entries.
+// writing lists the parts of the schema on which a write to a table depends. The parameter removes says that the write
+// may delete rows or index entries.
 func writing(c *schema.Catalog, t *schema.Table, removes bool) *schema.Dependencies {
 	d := new(schema.Dependencies)
 	d.Write(c, t, removes)

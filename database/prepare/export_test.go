@@ -16,7 +16,7 @@ func (s *Statement) Preparer() *Preparer { return s.preparer }
 // Shares reports whether the statement shares its plan with statements that have other literals.
 func (s *Statement) Shares() bool { return s.literals != nil }
 
-// Alone prepares an SQL text by itself, without the caches.
+// Alone prepares an SQL text with its literals, without the caches.
 func (p *Preparer) Alone(ctx context.Context, sql string, params map[string]*value.Type, opts Options) (*Statement, error) {
 	return p.prepare(ctx, sql, params, opts)
 }
@@ -33,14 +33,14 @@ func (p *Preparer) Has(text string) bool {
 // Normalized is an SQL text with parameters in the place of its literals.
 type Normalized struct{ text *normalizedText }
 
-// Normalize replaces the literals of a text by parameters; ok is false if the text must be prepared by itself.
+// Normalize replaces the literals of a text by parameters; ok is false if the text must be prepared with its literals.
 func (p *Preparer) Normalize(sql string, params map[string]*value.Type, opts Options) (n Normalized, ok bool) {
 	n.text = p.normalize(sql, params, opts)
 	return n, n.text != nil
 }
 
 // Share makes the generic plan of the text if the text has none yet. It reports whether the text has a generic plan
-// now. own is the statement that the text gives when it is prepared by itself.
+// now. own is the statement of the text when it is prepared with its literals.
 func (n Normalized) Share(own *Statement) bool {
 	if n.text.slot.plan.Load() == nil {
 		if shared := n.text.generic(context.Background(), own); shared != nil {
@@ -50,6 +50,6 @@ func (n Normalized) Share(own *Statement) bool {
 	return n.text.slot.plan.Load() != nil
 }
 
-// Statement returns the statement of the text with the generic plan. It returns nil if there is no generic plan, or if
-// a literal does not fit that plan.
+// Statement returns a Statement for the text that uses the generic plan. It returns nil if there is no generic plan, or
+// if a literal does not fit that plan.
 func (n Normalized) Statement() *Statement { return n.text.statement() }

@@ -15,31 +15,33 @@ import (
 // genericPlan is a prepared statement with parameters in the place of literals. SQL texts that differ only in literals
 // share it.
 //
-// Analyzing and planning each such text by itself would take a hundred times as long as running a short statement, and
-// would fill the cache. So, after a few texts with the same normalized text have been prepared by themselves, the
-// normalized text is prepared as well. If the plan of the normalized text equals the plan of the latest text, apart
-// from literals, later texts share that plan.
+// Analyzing and planning each such text would take a hundred times as long as running a short statement, and the plans
+// would fill the cache. So only the first few texts are prepared with their literals. Then the normalized text, in
+// which parameters replace the literals, is prepared as well. If its plan equals the plan of the latest text, apart
+// from literals, later texts share the plan of the normalized text.
 //
-// A text is prepared by itself wherever sharing might be wrong: if the analyzer refuses the text, so that errors quote
-// what the user wrote; if the plan of the text depends on the literals; or if a literal is written in an unusual form.
+// A text is always prepared with its literals where sharing might be wrong: if the analyzer refuses the text, so that
+// errors quote what the user wrote; if the plan of the text depends on the literals; or if a literal is written in an
+// unusual form.
 type genericPlan struct {
 	*Prepared
 	types  []*value.Type // types of the literals
-	places []int         // places[i] is the index of the literal for which Plan.Params[i] stands, or -1
+	places []int         // places[i] is the index of the literal for which Plan.Params[i] stands; -1 if it stands for none
 }
 
 // genericSlot is the cache entry of a normalized text in a schema version.
 type genericSlot struct {
-	texts atomic.Int32 // number of texts that were prepared by themselves
+	texts atomic.Int32 // number of texts that were prepared with their literals
 	plan  atomic.Pointer[genericPlan]
 }
 
-// textsBeforeGeneric is how many texts are prepared by themselves before the normalized text is prepared. If its plan
-// cannot be shared, the normalized text is prepared again after ten times as many texts.
+// textsBeforeGeneric is how many texts with the same normalized text are prepared with their literals before the
+// normalized text itself is prepared. If the plan of the normalized text cannot be shared, the normalized text is
+// prepared again after ten times as many texts.
 const textsBeforeGeneric = 3
 
-// isTurn reports whether the normalized text is prepared when this many texts have been prepared by themselves: 3, 30,
-// 300, ...
+// isTurn reports whether the normalized text is prepared after this many texts were prepared with their literals: it
+// returns true for 3, 30, 300, ...
 func isTurn(texts int32) bool {
 	for texts > 0 && texts%10 == 0 {
 		texts /= 10
@@ -56,7 +58,7 @@ type normalizedText struct {
 }
 
 // normalize replaces the literals of a text by parameters and finds or makes the genericSlot of the resulting text. It
-// returns nil if the text must be prepared by itself.
+// returns nil if the text must be prepared with its literals.
 func (p *Preparer) normalize(sql string, params map[string]*value.Type, opts Options) *normalizedText {
 	if opts != (Options{}) {
 		return nil
@@ -74,8 +76,8 @@ func (p *Preparer) normalize(sql string, params map[string]*value.Type, opts Opt
 	return &normalizedText{Normalized: normalized, sql: sql, params: params, slot: slot}
 }
 
-// statement returns the statement of the text with the generic plan. It returns nil if there is no generic plan, or if
-// a literal of the text does not fit that plan.
+// statement returns a Statement for the text that uses the generic plan. It returns nil if there is no generic plan, or
+// if a literal of the text does not fit that plan.
 func (n *normalizedText) statement() *Statement {
 	if n == nil {
 		return nil
@@ -97,9 +99,9 @@ func (n *normalizedText) statement() *Statement {
 	return s
 }
 
-// prepared is called with the statement s of a text that was prepared by itself, before a request uses s. It counts the
-// text. If isTurn returns true for the count, it makes the generic plan, and adds the CPU time that this took to
-// s.PlanTime.
+// prepared is called with the statement s of a text that was prepared with its literals, before a request uses s. It
+// counts the text. If isTurn returns true for the count, it makes the generic plan, and adds the CPU time that this
+// took to s.PlanTime.
 func (n *normalizedText) prepared(ctx context.Context, s *Statement) {
 	if n == nil || !isTurn(n.slot.texts.Add(1)) {
 		return

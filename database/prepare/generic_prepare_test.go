@@ -123,7 +123,7 @@ func TestGenericPlanWithParameters(t *testing.T) {
 func TestNoGenericPlan(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64, J JSON) PRIMARY KEY (K)")
 	for _, text := range []string{
-		"SELECT V = %[1]d FROM T GROUP BY V = %[1]d",        // two expressions, if parameters stood for the literals
+		"SELECT V = %[1]d FROM T GROUP BY V = %[1]d",        // with parameters, the two expressions would differ
 		"SELECT K FROM T WHERE 2 = %d",                      // planning folds the condition
 		"SELECT K FROM T WHERE V = 60 * %d",                 // planning folds the product
 		"SELECT K FROM T WHERE %d NOT IN (SELECT V FROM T)", // normalization keeps this literal
@@ -179,7 +179,7 @@ func BenchmarkDistinctLiterals(b *testing.B) {
 		{"point", "SELECT V, S FROM T WHERE K = %d"},
 		{"update", "UPDATE T SET V = V + 1, S = 'name' WHERE K = %d"},
 		{"insert", "INSERT INTO T (K, V, S) VALUES (%d, 17, 'name')"},
-		{"folded", "SELECT V FROM T WHERE K = %d + 0"}, // each prepared by itself
+		{"folded", "SELECT V FROM T WHERE K = %d + 0"}, // no plan is shared, since planning adds the numbers
 	} {
 		b.Run(statement.name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -21,8 +21,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// sharer compares the results of statements that were prepared by themselves with those of statements that share a
-// generic plan.
+// sharer compares the results of statements that were prepared with their literals with the results of statements that
+// share a generic plan.
 type sharer struct {
 	*bed
 	*rand.Rand
@@ -188,7 +188,8 @@ func (s *sharer) constant(line string) (name string, v value.Value, t *value.Typ
 }
 
 // TestSharedPlansOfScripts runs the scripts of sql/exec and sql/analyze. A statement with a shared plan must return the
-// same result, error and plan as the same text prepared by itself. The same must hold for texts with other literals.
+// same result, error and plan as the same text prepared with its literals. The same must hold for texts with other
+// literals.
 func TestSharedPlansOfScripts(t *testing.T) {
 	total := sharer{}
 	for _, dir := range []string{"../../sql/exec/testdata", "../../sql/analyze/testdata"} {
@@ -285,7 +286,8 @@ func (s *sharer) insertInto(table string) string {
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", table, strings.Join(columns, ", "), strings.Join(rows, ", "))
 }
 
-// condition returns a random condition on T. q is the alias of T in the statement, or "" if it has none.
+// condition returns a random condition on T. q is the alias of T in the statement with a dot, such as "t.", or "" if T
+// has no alias.
 func (s *sharer) condition(q string, depth int) string {
 	if depth > 0 {
 		switch s.IntN(5) {

@@ -70,8 +70,8 @@ func (f *prepareGroup) join(key string) (under *prepareCall, first bool) {
 	return under, true
 }
 
-// lead calls prepare, stores the result in under, and wakes the requests that wait for it. It wakes them even if
-// prepare panics.
+// lead calls the function prepare, stores the result in the prepareCall, and wakes the requests that wait for the
+// result. It wakes them even if the function panics.
 func (f *prepareGroup) lead(ctx context.Context, key string, under *prepareCall, prepare func() (*Statement, error)) (*Statement, error) {
 	under.gone = true
 	defer func() {

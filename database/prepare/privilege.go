@@ -10,8 +10,8 @@ import (
 
 // Needs holds the privileges that a statement, a read or a mutation needs. It also holds the decision for each role
 // that has used it: whether the role has these privileges. The newest schema decides, even for a read of an older
-// version, so a role cannot read what was revoked from it. The decision for a role and a schema version is made once
-// and kept.
+// version, so a role that has lost a privilege cannot use it for reads of the past either. The decision for a role and
+// a schema version is made once and kept.
 type Needs struct {
 	list    []schema.Need
 	decided atomic.Pointer[decisions]

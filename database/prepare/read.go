@@ -11,15 +11,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Projection holds the table or index and the columns that a READ names, and all that such reads share in one schema
-// version.
+// Projection holds the table or index and the columns that a READ names, and everything else that is the same for all
+// READs of these columns in one schema version.
 type Projection struct {
 	*table.Projection
 	Access       *stats.Access
 	Dependencies *schema.Dependencies
 	Copied       bool        // the table or index has a columnar copy
 	Needs        *Needs      // privileges to read the columns
-	KeyNeeds     *Needs      // privileges to read the columns and to name keys of rows
+	KeyNeeds     *Needs      // privileges for a READ that names keys of rows: to read the columns and the key columns
 	Typical      cpu.Typical // typical CPU time of reads with this Projection
 }
 

@@ -27,10 +27,11 @@ type Progress struct {
 // An Operation is a long-running operation that runs DDL statements in order. If a process ends, the next one resumes
 // the operation.
 type Operation struct {
-	Name    string    // key of the records that statements took effect, see Applied; "": none are stored
+	Name    string    // name under which the records that Applied reads are stored; "": none are stored
 	Began   time.Time // when the operation began
 	Applied int       // number of statements that earlier processes have applied
-	// ProtoDescriptors is a serialized FileDescriptorSet from which the statements take the types of the proto bundle; nil if they need none.
+	// ProtoDescriptors is a serialized FileDescriptorSet from which the statements take the types of the proto bundle;
+	// nil if they need none.
 	ProtoDescriptors []byte
 	// Progress, if not nil, is called when a statement has taken effect, and while a statement fills or validates
 	// existing rows.
@@ -102,8 +103,8 @@ func (s *statement) report(p Progress) {
 	}
 }
 
-// applied adds to a batch a record which says that the statement takes effect at this timestamp. It adds nothing if the
-// operation has no name.
+// applied adds to a batch a record which says that the statement takes effect at the given timestamp. It adds nothing
+// if the operation has no name.
 func (s *statement) applied(b kv.Batch, at mvcc.Timestamp) error {
 	if s.operation.Name == "" {
 		return nil
@@ -141,7 +142,7 @@ func (m *Manager) change(ctx context.Context, s statement) (mvcc.Timestamp, erro
 func Apply(ctx context.Context, c *schema.Catalog, stmt string, clock func() time.Time, sequences *sequence.Counters, protoDescriptors ...[]byte) (*schema.Catalog, *schema.Change, error) {
 	next, what, err := c.Apply(stmt, prepare.NewCompiler(ctx, clock, sequences), protoDescriptors...)
 	if err != nil && ctx.Err() != nil {
-		err = ctx.Err() // the error of Apply says that an expression is wrong
+		err = ctx.Err() // the other error would wrongly say that an expression is invalid
 	}
 	return next, what, err
 }
@@ -172,8 +173,9 @@ func (m *Manager) settle(garbage []table.Span, s *statement) error {
 	return nil
 }
 
-// undo makes the catalog old the newest one again, after a change has failed or was cancelled. cause is the error of
-// the change, and undo returns it. If the undo fails too, undo returns an error whose text contains cause.
+// undo publishes the catalog from before a change again, after the change has failed or was cancelled. old is this
+// catalog. cause is the error of the change, and undo returns it. If the undo fails too, undo returns an error whose
+// text contains cause.
 func (m *Manager) undo(ctx context.Context, old *schema.Catalog, cause error) error {
 	if m.Catalog() == old {
 		return cause
@@ -184,8 +186,8 @@ func (m *Manager) undo(ctx context.Context, old *schema.Catalog, cause error) er
 	return cause
 }
 
-// revert makes an older catalog, old, the newest one again. The keys of tables and indexes that old does not have
-// become garbage, which is deleted later. Index entries that no read may have used are deleted at once.
+// revert makes an older catalog, old, the newest one again. The keys of tables and indexes that are not in this older
+// catalog become garbage, which is deleted later. Index entries that no read may have used are deleted at once.
 func (m *Manager) revert(ctx context.Context, old *schema.Catalog) error {
 	tables, indexes := m.Catalog().Without(old)
 	unread := slices.DeleteFunc(slices.Clone(indexes), m.hasServed)
@@ -252,7 +254,7 @@ func (m *Manager) publish(ctx context.Context, p publication) (mvcc.Timestamp, e
 		if err := m.storeVersion(v, m.Catalog(), p, commit); err != nil {
 			return err
 		}
-		list := append(*m.versions.Load(), v) // requests may hold the list, but only without the new element
+		list := append(*m.versions.Load(), v) // this may write behind the end of the list that requests hold, never into it
 		m.versions.Store(&list)
 		at = ts
 		return nil

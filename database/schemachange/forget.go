@@ -24,7 +24,7 @@ func (m *Manager) FindObsolete(horizon mvcc.Timestamp) *Obsolete {
 	if !m.Token.TryAcquire() {
 		return new(Obsolete)
 	}
-	defer m.Token.Release() // from now on, an object that no version has never appears in a later one
+	defer m.Token.Release() // no change is running, so no later version can have a dropped object again
 	list := *m.versions.Load()
 	kept := 0
 	settled := slices.Index(list, m.Settled()) // -1 if there is none

@@ -46,7 +46,7 @@ func SplitCatalogs(store kv.Store, space mvcc.Space) error {
 }
 
 // changedTables compares two sets of stored tables, and returns those tables in the parameter now that are missing or
-// different in the parameter before. A table that is only in before is nil in the result.
+// different in the parameter before. A table that is missing in the parameter now is nil in the result.
 func changedTables(before, now map[schema.TableID][]byte) map[schema.TableID][]byte {
 	changed := map[schema.TableID][]byte{}
 	for id, data := range now {

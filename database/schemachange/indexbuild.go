@@ -15,7 +15,7 @@ import (
 // An index is built without a lock. Before the build, a catalog is published in which the index is write-only. From
 // then on writers maintain the index: the entries that they put or delete have later timestamps than the publication.
 // The build writes the entries of the rows that existed before, with the timestamp of the publication. These versions
-// are older than those of all writers, so the newest version of an entry is right after every write to its row:
+// are older than those of all writers. So after every write to a row, the newest version of its entry is correct:
 //
 //	row that the build read  versions of its entry                       what a read sees later
 //	never changed            the build's                                 the build's entry
@@ -74,7 +74,7 @@ type indexBuild struct {
 	name    string // name of the checkpoint
 	index   *schema.Index
 	at      mvcc.Timestamp // timestamp of the entries
-	after   []byte         // the stored key of the last row that has its entry; nil before the first
+	after   []byte         // stored key of the last row whose entry was written; nil before the first row
 }
 
 // step writes the entries of the next rows. more is false if no rows follow.

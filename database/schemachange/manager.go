@@ -38,7 +38,7 @@ type Config struct {
 
 	Sequences  *sequence.Counters
 	Streams    *changestream.Log
-	Background *background.Work // a schema change runs within WhileOpen of it
+	Background *background.Work // a schema change runs within Background.WhileOpen
 	// Bounds returns the bounds of the partitions of a change stream.
 	Bounds func(*schema.Catalog, *schema.ChangeStream) [][]byte
 	// Changed is called after a new schema version was published, before the schema change continues.

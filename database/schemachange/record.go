@@ -26,9 +26,9 @@ type schemaRecord struct {
 	At      mvcc.Timestamp
 	Catalog json.RawMessage
 	Garbage []table.Span
-	// Tentative is Version.tentative.
+	// Tentative says that the schema change which made the version has not ended.
 	Tentative bool `json:",omitempty"`
-	// Change is Version.by.
+	// Change is the statement that made the version, if an operation will resume it after a restart; nil otherwise.
 	Change *changeRecord `json:",omitempty"`
 }
 
@@ -159,9 +159,9 @@ func (m *Manager) schemaRecords() (records []schemaRecord, numbers []schema.Vers
 	return records, numbers, err
 }
 
-// tableRecords returns, for each version in kept, the stored tables that have changed since the preceding version in
-// kept. If a version that is no longer kept has changed a table, the change counts for the next kept version. A dropped
-// table is nil.
+// tableRecords returns, for each kept version, the stored tables that have changed since the preceding kept version. If
+// a version that is no longer kept has changed a table, the change counts for the next kept version. A dropped table is
+// nil.
 func (m *Manager) tableRecords(kept []schema.Version) (map[schema.Version]map[schema.TableID][]byte, error) {
 	tables := map[schema.Version]map[schema.TableID][]byte{}
 	err := meta.Each(m.cfg.Store, meta.OfSpace(meta.Table, m.cfg.Space), func(name string, data []byte) error {
@@ -195,9 +195,10 @@ func (m *Manager) forgetVersions(b kv.Batch, oldest schema.Version) error {
 	return m.forgetTables(b, oldest)
 }
 
-// forgetTables adds to b the deletion of the records of tables that only versions before oldest use.
+// forgetTables adds to b the deletion of the records of tables that are used only by versions before oldest, the oldest
+// version that is kept.
 func (m *Manager) forgetTables(b kv.Batch, oldest schema.Version) error {
-	var last []byte // a record not younger than oldest: oldest uses it, unless the table has a later such record
+	var last []byte // key of the previous record, which is deleted if the next record is of the same table
 	var lastID schema.TableID
 	return meta.Each(m.cfg.Store, meta.OfSpace(meta.Table, m.cfg.Space), func(name string, data []byte) error {
 		id, version, err := parseTableName(name)

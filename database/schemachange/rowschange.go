@@ -13,20 +13,21 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// A rowsChange is a schema change that has work to do on existing rows. The field old holds the catalog before the
-// change, and the field next holds the catalog that Apply has made from it. The change has several stages, after which
-// the catalog in next is the newest one. Each stage publishes a catalog and then goes over rows:
+// A rowsChange is a schema change that has work to do on existing rows. The field old holds the old catalog, from
+// before the change. The field next holds the new catalog, which Apply has made from the old one. The change has
+// several stages, after which the new catalog is the newest one. Each stage publishes a catalog and then goes over
+// rows:
 //
 //  1. It publishes a catalog that new writes obey but reads do not rely on. Writes fill new columns and indexes, and
 //     reads do not use them (schema.Catalog.Filling). Reads see changed columns and constraints as they were
 //     (schema.Catalog.Expecting). Then it fills the new columns and index entries of every existing row.
 //  2. If indexes are UNIQUE, it publishes a catalog that aborts the transactions which have looked for a key among
 //     incomplete entries (schema.Catalog.ValidatingUnique), and then compares the entries.
-//  3. It publishes the catalog in next, which opens columns and indexes for reading, and checks existing rows against
-//     new conditions. If the statement redefines columns or constraints, it checks the rows first, and publishes that
+//  3. It publishes the new catalog, which opens columns and indexes for reading, and checks existing rows against new
+//     conditions. If the statement redefines columns or constraints, it checks the rows first, and publishes the new
 //     catalog only if the rows obey.
 //
-// The versions are tentative until all stages are done. If a row does not obey, the change publishes the catalog in old
+// The versions are tentative until all stages are done. If a row does not obey, the change publishes the old catalog
 // again. If the store refuses that write, the next schema change does it first. If the server stops, the next process
 // resumes the change from its checkpoints if an operation runs it, and undoes it otherwise.
 type rowsChange struct {
@@ -73,7 +74,8 @@ func (c *rowsChange) run(ctx context.Context) (mvcc.Timestamp, error) {
 		}
 		err = m.undo(ctx, c.old, err)
 	}
-	if err := m.jobs.Forget(context.WithoutCancel(ctx), rowsJobs); err != nil { // a collection deletes them later
+	// If Forget fails, garbage collection deletes the checkpoints later.
+	if err := m.jobs.Forget(context.WithoutCancel(ctx), rowsJobs); err != nil {
 		m.cfg.Log.Error("forget back-fills", slog.Any("error", err))
 	}
 	return at, err

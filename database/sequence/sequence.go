@@ -30,7 +30,7 @@ import (
 
 const (
 	// block is how many numbers are reserved at once. At a million values per second that makes a hundred synced writes
-	// per second. If every second ended with a crash, a sequence would still last 29 million years.
+	// per second. Even if the server crashed every second, a sequence would last 29 million years.
 	block = 10_000
 	// ahead is how many numbers of a block are left when the next block is reserved. Other goroutines take these
 	// numbers meanwhile, so that they need not wait.
@@ -107,7 +107,8 @@ func (c *Counters) of(g *schema.Generator) (*counter, error) {
 	return n, nil
 }
 
-// stored returns the durable bound of a generator's counter, 0 if the counter was never used.
+// stored returns the stored bound of a generator's counter: only numbers below it may have been given out. It returns 0
+// if the counter was never used.
 func (c *Counters) stored(g *schema.Generator) (bound int64, err error) {
 	var r record
 	err = meta.Each(c.store, counterName(c.space, g.Counter), func(_ string, data []byte) error { return json.Unmarshal(data, &r) })
@@ -149,7 +150,7 @@ func (c *Counters) Restarted(b kv.Batch, list []schema.Restart) error {
 		if err != nil {
 			return err
 		}
-		if !before || bound > 0 { // marked before: the undo of a change brings this counter back
+		if !before || bound > 0 { // bound > 0: the undo of a schema change brings back a counter that has a record
 			continue
 		}
 		first := r.Generator.FirstCounter()
@@ -163,8 +164,8 @@ func (c *Counters) Restarted(b kv.Batch, list []schema.Restart) error {
 	return nil
 }
 
-// Forget adds to a batch the deletion of all counters that are not in kept. It may be called only when the database has
-// a single schema version. kept holds the IDs of that version's counters.
+// Forget adds to a batch the deletion of all counters but those that the parameter kept holds. It may be called only
+// when the database has a single schema version. kept holds the IDs of that version's counters.
 func (c *Counters) Forget(b kv.Batch, kept map[schema.TableID]bool) error {
 	prefix := meta.OfSpace(meta.Counter, c.space)
 	return meta.Each(c.store, prefix, func(name string, _ []byte) error {
@@ -219,7 +220,7 @@ type counter struct {
 	key   []byte
 
 	next  atomic.Int64 // the number to give out next
-	bound atomic.Int64 // bound as stored durably; 0 if the counter was never used, -1 if it is closed
+	bound atomic.Int64 // stored end of the reserved numbers; 0 if the counter was never used, -1 if it is closed
 
 	mu     sync.Mutex // held while a block is reserved
 	closed bool       // guarded by mu
@@ -258,7 +259,7 @@ func (n *counter) nextValueSlow(at int64, g *schema.Generator) (int64, error) {
 			return 0, errExhausted
 		}
 		to, ok := following(g, at)
-		if !ok { // the sequence may continue when its skip range is altered
+		if !ok { // next stays as it is, so that the sequence can continue when its skip range is altered
 			return 0, cmp.Or(n.reserve(at), errExhausted)
 		}
 		if to == at {

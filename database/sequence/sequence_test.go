@@ -197,15 +197,16 @@ func TestExhausted(t *testing.T) {
 	if v, err := c.Next("s", &schema.Generator{Counter: 2}); reverse(v) != 3 || err != nil {
 		t.Errorf("without its skip range: %d, %v", reverse(v), err)
 	}
-	two := &schema.Generator{Counter: 3, SkipMin: number(2), SkipMax: number(math.MaxInt64)} // leaves the values 0, whose counter is 0, and 1
+	// The skip range leaves the values 0 and 1. The value 0 is never taken: its counter is 0, and counters begin at 1.
+	two := &schema.Generator{Counter: 3, SkipMin: number(2), SkipMax: number(math.MaxInt64)}
 	if v, err := c.Next("s", two); v != 1 || err != nil {
 		t.Errorf("%d, %v", v, err)
 	}
 	exhausted(two)
 }
 
-// TestRestarted restarts a used sequence and an unused one. The state of the used one must be its first number. Nothing
-// may be stored for the unused one. Forget must delete all counters but those that it is told to keep.
+// TestRestarted restarts a used sequence and an unused one. The state of the used one must be the start number of the
+// restart. Nothing may be stored for the unused one. Forget must delete all counters but those that it is told to keep.
 func TestRestarted(t *testing.T) {
 	store, c := open(t, vfs.NewMem())
 	defer closeAll(t, store, c)
@@ -226,7 +227,7 @@ func TestRestarted(t *testing.T) {
 	if v, err := c.Next("s", after); reverse(v) != 100 || err != nil {
 		t.Errorf("%d, %v", reverse(v), err)
 	}
-	if v, err := c.Next("s", unused); reverse(v) != 50 || err != nil { // the restart was undone
+	if v, err := c.Next("s", unused); reverse(v) != 50 || err != nil { // as if the restart had been undone
 		t.Errorf("%d, %v", reverse(v), err)
 	}
 	b = meta.NewBatch(store)

@@ -17,7 +17,8 @@ func reverse(n int64) int64 { return int64(bits.Reverse64(uint64(n)) >> 1) }
 //
 // The values that are not skipped are those below SkipMin and those above SkipMax. Each of these two ranges is a union
 // of at most 63 smaller ranges, in each of which all values have the same first p bits, for some p. So the counters of
-// a smaller range have the same last p bits, and the first of them that is not less than from is easy to compute.
+// a smaller range have the same last p bits, and it is easy to compute the smallest of them that is at least as large
+// as the parameter from.
 func following(g *schema.Generator, from int64) (to int64, ok bool) {
 	if !g.Skips(reverse(from)) {
 		return from, from < lastCounter

@@ -30,7 +30,7 @@ type minuteLoads struct {
 type splitLoad struct {
 	start, limit []byte
 	cpu          time.Duration
-	scans        time.Duration // part of cpu: of executions that scanned largeScan rows or more
+	scans        time.Duration // the part of cpu that executions with a large scan in the split have used
 	vote                       // finds the row that used most of cpu
 }
 

@@ -24,7 +24,7 @@ const maxPoints = 10_000
 type Point struct {
 	Table *schema.Table
 	Index *schema.Index // nil for the table itself
-	Key   []value.Value // the complete key: of the table, or of the index as declared
+	Key   []value.Value // values of all primary key columns of the table, or of all columns that the index declares as its key
 	// TableKey is the primary key of a row, for a point in an index: the point then lies before the index entry of that
 	// row. If TableKey is nil, the point lies before all entries with the index key.
 	TableKey  []value.Value
@@ -37,8 +37,8 @@ type Point struct {
 // index is dropped. They are also deleted when an index is rebuilt to store other columns, because the rebuilt index
 // has another ID.
 type record struct {
-	Object    schema.TableID // the table or index
-	TableKey  bool           // the key is that of an index entry, with the table's key
+	Object    schema.TableID // ID of the table or index
+	TableKey  bool           // the key is the complete key of an index entry, with the primary key of its row
 	Initiator string
 	Expires   time.Time
 

@@ -60,7 +60,7 @@ func (m *Manager) setSizeBounds(bounds [][]byte) {
 
 // splitSpace returns the bounds that divide the key range of a table or index by size. l is the layout of the table or
 // index, and space is its key range. points are the bounds that users have set. old are the bounds that the previous
-// SplitBySize found. A part with more bytes than large says is divided.
+// SplitBySize found. A part with more bytes than the parameter large says is divided.
 func (m *Manager) splitSpace(l *table.Layout, space table.Span, points, old [][]byte, large uint64) ([][]byte, error) {
 	total, err := m.size(space)
 	if err != nil || total < large/2 {
@@ -82,7 +82,7 @@ func (m *Manager) size(span table.Span) (uint64, error) {
 	return n, nil
 }
 
-// kept selects from the bounds in old those that lie inside the key range space and that stay. A bound stays if the two
+// kept returns those of the old bounds that lie inside the key range space and that stay. A bound stays if the two
 // splits beside it together have at least large/2 bytes.
 func (m *Manager) kept(space table.Span, points, old [][]byte, large uint64) (kept [][]byte, err error) {
 	for i, bound := range old {

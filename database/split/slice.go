@@ -14,10 +14,10 @@ const (
 	// slicesEach is the number of slices per partition. The size of a partition may be wrong by half a slice at each
 	// end.
 	slicesEach = 16
-	// maxSlices is the largest number of slices that readSlices makes, because they are in memory. For more rows,
-	// readSlices joins slices, and then a partition may get few of them, so that partitions differ in size. Therefore,
-	// if there are at least maxSlices/2 slices, count makes so few partitions that each has leastSlicesEach slices or
-	// more on average.
+	// maxSlices is the largest number of slices that readSlices makes, so that their memory is bounded. If there are
+	// more rows, readSlices joins slices. Then a partition may get few slices, so that partitions differ in size.
+	// Therefore, if there are at least maxSlices/2 slices, count makes so few partitions that each has leastSlicesEach
+	// slices or more on average.
 	maxSlices       = 128 << 10
 	leastSlicesEach = 4
 	// sliceBytes is a size in bytes on disk. If slices would be smaller than this, the method slices reads all rows,
@@ -141,7 +141,7 @@ func (m *Manager) half(span table.Span, size uint64) ([]byte, error) {
 	}
 	common := commonPrefix(first, last)
 	low, high := number(first[common:]), number(last[common:])
-	var below, above uint64 // bytes before low and before high
+	var below, above uint64 // bytes from the start of the span to low, and to high
 	above = size
 	for high-low > 1 {
 		mid := low + (high-low)/2

@@ -252,7 +252,7 @@ func (c *trackingCursor) visit(key []byte) {
 	}
 }
 
-// tell adds the rows that the cursor has counted in its split to the tracker.
+// tell adds to the tracker the number of rows that the cursor has counted in its current split.
 func (c *trackingCursor) tell() {
 	at := c.tracker.at(c.split)
 	at.rows += c.rows

@@ -124,8 +124,8 @@ func TestTracker(t *testing.T) {
 	}
 }
 
-// TestTrackerOfKeysReadTogether checks that each key of a GetEach counts like a Get of it. A key that the callback
-// refuses must not count, since the caller will read it again.
+// TestTrackerOfKeysReadTogether checks that each key of a GetEach counts like a Get of this key. A key that the
+// callback refuses must not count, since the caller will read it again.
 func TestTrackerOfKeysReadTogether(t *testing.T) {
 	w := fourSplits(t)
 	tr := w.track(1)

@@ -94,7 +94,8 @@ func (w *world) point(a int64, life time.Duration) Point {
 	return Point{Table: w.catalog.Table("T"), Key: []value.Value{value.OfInt64(a)}, Initiator: "test", Expires: w.now.Add(life)}
 }
 
-// indexPoint returns a split point of ByB that expires in an hour. If a is NULL, the point has no table key.
+// indexPoint returns a split point of ByB that expires in an hour. If the parameter a is NULL, the point has no table
+// key.
 func (w *world) indexPoint(b string, a value.Value) Point {
 	x := w.catalog.Index("ByB")
 	p := Point{Table: x.Table, Index: x, Key: []value.Value{value.OfString(b)}, Initiator: "test", Expires: w.now.Add(time.Hour)}

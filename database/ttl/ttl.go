@@ -66,7 +66,7 @@ type Config struct {
 	Jobs  job.Runner // runs the passes
 	Clock func() time.Time
 	Log   *slog.Logger
-	Task  *cpu.Task        // measures the CPU time
+	Task  *cpu.Task        // measures the CPU time of the passes
 	Token background.Token // held during a pass, so that only one database of the store makes a pass at a time
 	// Tables returns the table.Descriptors of a catalog, which the passes need to delete rows of its tables.
 	Tables func(*schema.Catalog) (*table.Descriptors, error)
@@ -85,10 +85,10 @@ func New(cfg Config) *Deletion { return &Deletion{cfg: cfg} }
 
 // pass holds the results of one pass over one table so far. It is stored in the checkpoints of the pass's job.
 type pass struct {
-	At      time.Time // when the pass began; the pass looks at every row of that time
+	At      time.Time // when the pass began; the pass looks at every row that existed then
 	Deleted int       // number of deleted rows
-	// Undeletable is the number of expired rows that could not be deleted. Oldest is the oldest timestamp in these
-	// rows.
+	// Undeletable is the number of expired rows that could not be deleted. Oldest is the oldest timestamp that the
+	// policy's column has in these rows.
 	Undeletable int64
 	Oldest      time.Time
 
@@ -193,7 +193,7 @@ func (d *Deletion) passed(t *schema.Table, p pass) {
 // expiry is the state of one pass that deletes the expired rows of one table.
 type expiry struct {
 	*Deletion
-	catalog *schema.Catalog // the catalog when the pass began; the pass ends when there is another one
+	catalog *schema.Catalog // newest catalog when the pass began; the pass ends when there is a newer one
 	table   *schema.Table
 	before  time.Time
 	pass    pass
@@ -222,7 +222,7 @@ func (e *expiry) passJob() job.Job {
 	return j
 }
 
-// job returns a job that deletes those rows that find returns, if they are still expired.
+// job returns a job that deletes the rows which the function find returns, if they are still expired.
 func (e *expiry) job(find func(context.Context, table.View, []byte, table.Limits) (table.Chunk, error)) job.Job {
 	return job.Job{Find: find, Do: e.delete, Skip: e.skip, State: &e.pass, Background: true, System: true, Tag: deletionTag}
 }
@@ -236,7 +236,7 @@ func (e *expiry) find(ctx context.Context, view table.View, after []byte, limits
 
 // delete deletes the found rows that are still expired.
 func (e *expiry) delete(ctx context.Context, w table.Writer, _ table.Chunk) error {
-	if e.cfg.Jobs.Catalog() != e.catalog { // a change after this check aborts the transaction
+	if e.cfg.Jobs.Catalog() != e.catalog { // a schema change after this check aborts the transaction
 		return errPolicyGone
 	}
 	limit := int64(expiredBytes)
@@ -296,8 +296,8 @@ func (e *expiry) retryBusy(ctx context.Context) error {
 
 func compareExpired(a, b table.Expired) int { return bytes.Compare(a.Key, b.Key) }
 
-// findIn sets e.found to the first of the given rows whose keys are greater than after, up to the limits, and returns
-// them as a chunk. rows are sorted by key.
+// findIn sets e.found to the first of the given rows whose keys are greater than the key in the parameter after, up to
+// the limits, and returns these rows as a chunk. rows are sorted by key.
 func (e *expiry) findIn(rows []table.Expired, after []byte, limits table.Limits) table.Chunk {
 	at, found := slices.BinarySearchFunc(rows, table.Expired{Key: after}, compareExpired)
 	if found {

@@ -13,8 +13,8 @@ import (
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 )
 
-// Dump returns as text the schema and the rows of Databases, and the rows as read through each index.
-// SPANNER_EMULATOR_HOST must have the server's address.
+// Dump returns, as text, the schema and the rows of the databases that Databases names. It reads the rows of each table
+// directly, and again through each index. SPANNER_EMULATOR_HOST must have the server's address.
 func Dump(ctx context.Context) (string, error) {
 	admin, err := database.NewDatabaseAdminClient(ctx)
 	if err != nil {

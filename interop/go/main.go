@@ -371,8 +371,8 @@ func (a *app) staleness(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Half an hour ago the table Counters did not exist, so reading it gives NotFound. Singers has existed since the
-	// database was created, so reading it gives no rows.
+	// Half an hour ago, the database did not exist. For such a time, a read uses the database's first schema. Singers
+	// is in this schema, so reading it gives no rows. Counters was added later, so reading it gives NotFound.
 	long := spanner.ExactStaleness(30 * time.Minute)
 	singers, err := intsOf(a.client.Single().WithTimestampBound(long).Read(ctx, "Singers", spanner.AllKeys(), []string{"SingerId"}))
 	return errors.Join(

@@ -56,7 +56,7 @@ func (c *connection) Close() error {
 	return err
 }
 
-// CheckNamedValue converts a value to a type that parameters can encode.
+// CheckNamedValue converts a value to a type that the function parameters can encode.
 func (c *connection) CheckNamedValue(v *driver.NamedValue) error {
 	if value, ok := v.Value.(driver.Valuer); ok && !isNilPointer(v.Value) {
 		var err error

@@ -67,7 +67,8 @@ func main() {
 	}
 }
 
-// open creates an instance and a database, through the driver's option for emulators, and connects GORM to it.
+// open creates an instance and a database, through the driver's option for emulators, and connects GORM to the
+// database.
 func open(libraryPath string) (*app, error) {
 	l, err := openLibrary(libraryPath)
 	if err != nil {

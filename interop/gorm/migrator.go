@@ -60,7 +60,7 @@ func (m spannerMigrator) FullDataTypeOf(field *schema.Field) (full clause.Expr) 
 	return full
 }
 
-// isGenerated reports whether the database generates the values of the key field, as it does for gorm.Model.
+// isGenerated reports whether the database generates the values of a field, as it does for the key ID of gorm.Model.
 func isGenerated(field *schema.Field) bool {
 	return field.AutoIncrement && field.HasDefaultValue && field.DefaultValue == "" && field.DefaultValueInterface == nil
 }

@@ -8,8 +8,8 @@ import (
 	"gorm.io/gorm/clause"
 )
 
-// The models embed gorm.Model, which has a key that the database generates, and the times of creation, change and
-// deletion. The time of deletion has an index.
+// Author, Book and some other models embed gorm.Model. It has a key that the database generates, and the times of
+// creation, change and deletion. The time of deletion has an index.
 
 type Author struct {
 	gorm.Model
@@ -71,8 +71,8 @@ func (commitTimestamp) GormValue(context.Context, *gorm.DB) clause.Expr {
 	return clause.Expr{SQL: "PENDING_COMMIT_TIMESTAMP()"}
 }
 
-// The second version of the schema has more columns, one more index and one more table. One column becomes longer, and
-// one becomes nullable.
+// In the second version of the schema, the table authors has two more columns, one more index and a longer column
+// authors.name. The table awards is new.
 
 type laterAuthor struct {
 	gorm.Model

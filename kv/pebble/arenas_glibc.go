@@ -2,10 +2,10 @@
 
 package pebble
 
-// The constructor limits glibc to one memory arena, unless the environment sets another number (mallopt(3)). It must
-// run before there are threads. The reason: Pebble allocates its blocks with the C library. glibc gives threads up to
-// eight arenas for each core, and freed memory stays with its arena. So once many threads have read blocks, a block
-// cache of fixed size would take many times that size.
+// Pebble allocates its blocks with the C library. glibc gives threads up to eight memory arenas for each core, and
+// freed memory stays with its arena. So once many threads have read blocks, a block cache of fixed size would take many
+// times that size. The constructor below limits glibc to one arena, unless the environment variable MALLOC_ARENA_MAX
+// sets the number of arenas (see mallopt(3)). It must run before there are threads.
 
 /*
 #include <stdlib.h>

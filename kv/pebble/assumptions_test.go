@@ -178,7 +178,8 @@ func (f *watchedFile) SyncData() error {
 	return f.File.SyncData()
 }
 
-// open opens the store in the directory "data". change, if not nil, changes Pebble's options first.
+// open opens the store in the directory "data". If the function change is not nil, open first calls it to change
+// Pebble's options.
 func (w *world) open(t *testing.T, change func(*pebble.Options)) *pebble.DB {
 	t.Helper()
 	db, err := w.tryOpen(change)
@@ -191,7 +192,8 @@ func (w *world) open(t *testing.T, change func(*pebble.Options)) *pebble.DB {
 func (w *world) tryOpen(change func(*pebble.Options)) (*pebble.DB, error) {
 	o := &pebble.Options{FS: w, Comparer: comparer, FormatMajorVersion: engineVersions[kv.LastFormat], Logger: messages{fail: func(error) {}},
 		BlockPropertyCollectors: []func() pebble.BlockPropertyCollector{newNewest}, DisableAutomaticCompactions: true, L0StopWritesThreshold: 1000}
-	o.EventListener = &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}} // without this handler Pebble ends the process
+	// Without a handler for DataCorruption, Pebble ends the process.
+	o.EventListener = &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}}
 	if change != nil {
 		change(o)
 	}
@@ -704,7 +706,8 @@ func tableProperties(t *testing.T) error {
 		return err
 	}
 	got, ok := p.UserProperties[newestName]
-	if !ok || len(got) != 1+fileNewest || binary.BigEndian.Uint64([]byte(got[1:])) != 9 { // the first byte is Pebble's number of the property
+	// The first byte is Pebble's number of the property. The timestamps of the table's versions are 0 to 9.
+	if !ok || len(got) != 1+fileNewest || binary.BigEndian.Uint64([]byte(got[1:])) != 9 {
 		return fmt.Errorf("the property %s is %q", newestName, got)
 	}
 	return nil

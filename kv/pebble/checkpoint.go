@@ -15,8 +15,8 @@ import (
 // path of the directory. The directory must not exist yet, but its parent must. Files that do not change any more
 // become hard links if the file system supports them. Reads and writes can run at the same time. The mark of a data
 // directory, the file CROWFOOT, is written to the copy only when the rest of the copy is durable. So Open refuses an
-// incomplete copy, which has no mark. If ctx ends first, Checkpoint removes the copy. If the store has known damage,
-// Checkpoint makes the copy and returns an error.
+// incomplete copy, which has no mark. If ctx ends before the copy is complete, Checkpoint removes the copy. If the
+// store has known damage, Checkpoint makes the copy and returns an error.
 func (s *Store) Checkpoint(ctx context.Context, to string) error {
 	if err := s.guard.failure(); err != nil {
 		return err
@@ -75,7 +75,7 @@ func resolved(dir string) string {
 
 func (s *Store) copy(to string) error {
 	synced, err := readNotes(s.dir, s.fs)
-	if err != nil && !errors.Is(err, iofs.ErrNotExist) { // an operator has deleted it
+	if err != nil && !errors.Is(err, iofs.ErrNotExist) { // an operator may have deleted syncedFile
 		return fmt.Errorf("copy the data directory to %s: %w", to, err)
 	}
 	if err := s.db.Checkpoint(to, pebble.WithFlushedWAL()); err != nil {
@@ -91,7 +91,8 @@ func (s *Store) copy(to string) error {
 }
 
 // noteCopy stores in a copy how long its manifest and logs are, so that Open refuses the copy if these files are later
-// damaged or lost. It fails if a file of the copy is shorter than what was synced of it when the copy began.
+// damaged or lost. It fails if a file of the copy lacks bytes that were already synced in the store when the copy
+// began.
 func noteCopy(to string, fs vfs.FS, synced *notes) error {
 	found, _, err := checkFiles(to, fs, synced)
 	if err != nil {

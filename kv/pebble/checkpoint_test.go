@@ -21,8 +21,8 @@ import (
 )
 
 // TestCheckpoint makes copies while clients commit one row after another. It checks that each copy has the rows of
-// each client without gaps, including all rows that were acknowledged before the copy began. The store's own directory
-// must be unchanged.
+// each client without gaps, including all rows that were acknowledged before the copy began. At the end, the store
+// itself must have all rows. Checkpoint must also refuse directories in which no copy can be made.
 func TestCheckpoint(t *testing.T) {
 	const clients, rows, copies = 3, 100, 4
 	fs := vfs.NewCrashableMem()
@@ -50,7 +50,7 @@ func TestCheckpoint(t *testing.T) {
 		if err := s.Checkpoint(t.Context(), fmt.Sprint("copies/", n)); err != nil {
 			t.Fatal(err)
 		}
-		remains := fs.CrashClone(vfs.CrashCloneCfg{}) // what is synced
+		remains := fs.CrashClone(vfs.CrashCloneCfg{}) // has only synced data
 		for c, n := range readClients(t, remains, fmt.Sprint("copies/", n), clients) {
 			if n < before[c] {
 				t.Errorf("a copy has %d rows of client %d, of which %d were acknowledged before", n, c, before[c])

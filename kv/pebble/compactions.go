@@ -9,7 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// compactions holds the running compactions. It makes a compaction fail if a read of one of its inputs has failed since the compaction began.
+// compactions holds the running compactions. It makes a compaction fail if a read of one of its inputs has failed since
+// the compaction began.
 //
 // Pebble 2.1.7 does not always let such a compaction fail. If a compaction cannot read the value of its last key, and
 // the value is in a value block, Iter.saveValue (internal/compact) sets the error, and Iter.iterNext clears it at the
@@ -23,8 +24,8 @@ import (
 // Pebble names a compaction's inputs by the numbers of tables. These are also the numbers of their files, because
 // Crowfoot has no virtual tables: it neither ingests tables nor excises keys.
 type compactions struct {
-	mu      sync.Mutex // locked after Pebble's
-	running map[int]*compaction
+	mu      sync.Mutex          // locked after Pebble's mutex
+	running map[int]*compaction // by job number
 }
 
 // compaction is a running compaction with the names of its input and output files.
@@ -88,7 +89,7 @@ func (c *compactions) inputError(file string) error {
 	return nil
 }
 
-// inputFile is an open table file. It reports failed reads to compactions.
+// inputFile is an open table file. It reports failed reads to its field compactions.
 type inputFile struct {
 	vfs.File
 	name        string

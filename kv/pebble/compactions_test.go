@@ -18,8 +18,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// TestDamagedVersions flips bits of a table file whose last key has two versions, one bit at a time, and compacts it.
-// The compaction must fail or keep both versions, and a read that meets the damage must return DATA_LOSS.
+// TestDamagedVersions flips bits of a table file whose last key has two versions, one bit at a time, and compacts the
+// file. The compaction must fail or keep both versions, and a read that meets the damage must return a DamagedError.
 func TestDamagedVersions(t *testing.T) {
 	fs, want := twoVersions(t)
 	table, rng := last(t, fs, ".sst"), rand.New(rand.NewPCG(3, 0))
@@ -111,7 +111,8 @@ func TestUnreadVersions(t *testing.T) {
 	t.Logf("%d of %d compactions failed", failed, len(offsets))
 }
 
-// twoVersions makes a store with one table, whose one key has two versions. The value of the older version is in a value block.
+// twoVersions makes a store with one table file, which holds two versions of one key. The value of the older version is
+// in a value block.
 func twoVersions(t *testing.T) (fs *vfs.MemFS, want map[string]string) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(5, 0))

@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// damage records which damaged places of table files reads have found since the store was opened. Requests that need a
-// damaged block fail; all other requests work.
+// damage records the damaged places in table files that were found by reads since the store was opened. Requests that
+// need a damaged block fail; all other requests work.
 type damage struct {
 	mu    sync.Mutex
 	known map[string]bool

@@ -16,8 +16,8 @@ import (
 )
 
 // TestDamagedTable flips bits of a table file, one at a time. It checks that each read returns the value that was
-// written or DATA_LOSS, that the log names the file, that the metrics count the read, and that a compaction that finds
-// the damage does not end the process.
+// written or a DamagedError, that the log names the file, that the metrics count the read, and that a compaction that
+// finds the damage does not end the process.
 func TestDamagedTable(t *testing.T) {
 	const keys = 200
 	rng := rand.New(rand.NewPCG(1, 0))

@@ -64,14 +64,14 @@ func memTableSize(total uint64) uint64 {
 // being committed count as written, so that concurrent commits do not count on the same space.
 //
 // A file system may refuse a write although it reports free space, for example because of a quota. Then the disk
-// deletes the reserve file, and refuses batches until the file could be made again.
+// deletes the reserve file, and refuses batches until it has made the file again.
 //
 // A file system that does not know its size, such as one in memory, counts as unlimited.
 type disk struct {
 	fs       vfs.FS
 	dir      string
-	memTable uint64
-	limited  bool
+	memTable uint64 // the size of a memtable in bytes
+	limited  bool   // whether the file system knows its size
 
 	// sublevels returns the number of sublevels of level 0. These are the sorted runs in level 0, and a read must look
 	// into each of them. The function locks Pebble's mutex, so no method that Pebble calls may call it.
@@ -82,8 +82,10 @@ type disk struct {
 	limit    atomic.Int64 // admit accepts batches without reading the free space until admitted reaches limit
 	refusals atomic.Int64 // batches that were refused
 
-	compactionFailed atomic.Pointer[failedCompaction] // the last compaction that failed and is not yet made up for; else nil
-	topMerged        atomic.Bool                      // whether a compaction has moved tables out of level 0 since that failure
+	// compactionFailed is the failed compaction because of which batches may be refused (see pileUp); nil if there is
+	// none. topMerged says whether a compaction has moved tables out of level 0 since that failure.
+	compactionFailed atomic.Pointer[failedCompaction]
+	topMerged        atomic.Bool
 
 	mu      sync.Mutex // its holder never locks Pebble's mutex
 	held    int64      // how many bytes of the reserve are on disk
@@ -202,7 +204,8 @@ func (d *disk) tryAdmit(n int64, useReserve bool) error {
 	if d.limited {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if free, err := d.space(); err == nil { // if the free space is unknown, the write itself will show whether there is space
+		// If the free space is unknown, the write itself will show whether there is space.
+		if free, err := d.space(); err == nil {
 			more, err := d.roomBeside(int64(min(free, math.MaxInt64)), n)
 			if err != nil && !(useReserve && d.reserveLasts(int64(min(free, math.MaxInt64)), n)) {
 				return err

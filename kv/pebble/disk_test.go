@@ -121,7 +121,8 @@ func TestUseReserve(t *testing.T) {
 	if err := commit("reserve", true); err != nil {
 		t.Error(err)
 	}
-	for commit("ordinary", false) == nil { // until the bytes are used that were allowed when the free space was last read
+	// The store accepts a limited number of bytes between two readings of the free space. The loop uses them up.
+	for commit("ordinary", false) == nil {
 	}
 	if err := commit("refused", false); !errors.Is(err, kv.ErrRefused) {
 		t.Errorf("an ordinary batch: %v", err)

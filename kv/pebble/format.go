@@ -24,8 +24,8 @@ import (
 //	crowfoot data directory, format 1, upgrading to 2
 //
 // To change the mark, a new file is written, synced, and renamed to replace the old one, so there is always one
-// complete mark. The mark holds the second line while an upgrade runs. Releases that only know the first format refuse
-// that line, and so never see records of both formats.
+// complete mark. While an upgrade runs, the mark holds a line of the second form. Releases that only know the old
+// format refuse that line, and so never see records of both formats.
 const (
 	formatFile     = "CROWFOOT"
 	formatFileNew  = "CROWFOOT.new" // renamed to formatFile when durable
@@ -102,7 +102,7 @@ func holderOf(dir string, fs vfs.FS) int32 {
 		return 0
 	}
 	defer f.Close()
-	if f.Fd() == vfs.InvalidFd { // it is in memory
+	if f.Fd() == vfs.InvalidFd { // the file is in memory
 		return 0
 	}
 	return lockHolder(f.Fd())
@@ -186,7 +186,8 @@ func (s *Store) Upgrade(next kv.Format, run func() error) error {
 	if err := s.db.RatchetFormatMajorVersion(engineVersions[next]); err != nil {
 		return fmt.Errorf("upgrade data directory %s to Pebble's format %s: %w", s.dir, engineVersions[next], err)
 	}
-	if err := s.db.LogData(nil, pebble.Sync); err != nil { // makes all records that run has written durable before the mark changes
+	// The sync makes all records that the function run has written durable before the mark changes.
+	if err := s.db.LogData(nil, pebble.Sync); err != nil {
 		return fmt.Errorf("upgrade data directory %s: %w", s.dir, err)
 	}
 	if err := writeMark(s.dir, s.fs, mark{format: next}); err != nil {
@@ -255,7 +256,7 @@ func readMark(dir string, fs vfs.FS) (mark, error) {
 	return m, nil
 }
 
-// writeMark makes m the mark, durably.
+// writeMark replaces the mark of a directory by m, durably.
 func writeMark(dir string, fs vfs.FS, m mark) error {
 	if err := replaceMark(dir, fs, m); err != nil {
 		return fmt.Errorf("write data directory %s: %w", dir, err)

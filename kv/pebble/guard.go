@@ -18,7 +18,7 @@ import (
 
 const (
 	// fullPatience is how long a write of an essential file (roleEssential) waits for free space on a full disk after
-	// the reserve is used up.
+	// the reserve file was deleted. fullPoll is the interval at which the write is tried again.
 	fullPatience = 2 * time.Second
 	fullPoll     = 100 * time.Millisecond
 	// Pebble retries a failed flush or compaction at once. So the guard delays the retry: a flush before it writes its
@@ -55,9 +55,9 @@ const (
 type role int
 
 const (
-	roleCopy       role = iota // part of a checkpoint, outside of the data directory: the guard returns the error to the caller
-	roleOther                  // another file, such as the mark: the guard returns the error to the caller
-	roleEssential              // the write-ahead log, the manifest or its markers: Pebble cannot continue after an error
+	roleCopy       role = iota // part of a checkpoint, outside of the data directory: the caller gets the error
+	roleOther                  // another file, such as the mark: the caller gets the error
+	roleEssential              // a log, a manifest, a marker or the data directory: Pebble cannot go on after an error
 	roleFlush                  // a table that a flush writes: Pebble retries the flush
 	roleCompaction             // a table that a compaction writes: Pebble retries the compaction
 )
@@ -75,28 +75,30 @@ const (
 // has lost data (https://wiki.postgresql.org/wiki/Fsync_Errors).
 type guardedFS struct {
 	vfs.FS
-	dir    string // as PathDir gives it
+	dir    string // the data directory, in the form that PathDir returns
 	disk   *disk
 	memory *vfs.MemFS    // holds the files that are made after the failure
 	closed chan struct{} // closed when the store closes, which ends all pauses
 
-	failed   atomic.Pointer[kv.FailedError]
+	failed   atomic.Pointer[kv.FailedError] // nil until the store fails
 	report   sync.Once
-	reporter atomic.Pointer[func(error)]
-	opened   atomic.Bool
-	stall    atomic.Int32 // a stallReason that says why commits wait now
+	reporter atomic.Pointer[func(error)] // called once, when the store has failed
+	opened   atomic.Bool                 // whether Open has opened the engine
+	stall    atomic.Int32                // a stallReason that says why commits wait now
 
 	copying atomic.Pointer[context.Context] // context of the running Checkpoint; nil if none runs
 
-	flushFailures, compactionFailures atomic.Int32              // failures in a row
-	stalledFailures                   atomic.Int32              // failed compactions from level 0 in a row since commits began to wait for one
-	holdCompactions                   atomic.Pointer[time.Time] // no compaction may begin before this time
-	compactions                       compactions
+	flushFailures, compactionFailures atomic.Int32 // how many of the last flushes, or compactions, failed in a row
+	// stalledFailures is how many compactions from level 0 failed in a row since commits began to wait for such a
+	// compaction.
+	stalledFailures atomic.Int32
+	holdCompactions atomic.Pointer[time.Time] // no compaction may begin before this time; nil if none has to wait
+	compactions     compactions
 }
 
 func guard(dir string, fs vfs.FS, d *disk) *guardedFS {
 	g := &guardedFS{FS: fs, dir: clean(dir, fs), disk: d, memory: vfs.NewMem(), closed: make(chan struct{})}
-	_ = g.memory.MkdirAll(g.dir, 0o755) // a MemFS has room
+	_ = g.memory.MkdirAll(g.dir, 0o755) // does not fail in an empty MemFS
 	return g
 }
 
@@ -145,8 +147,9 @@ func (fs *guardedFS) roleOf(name string, category vfs.DiskWriteCategory) role {
 	return roleOther
 }
 
-// try calls do. While the disk is full, it frees space or waits for free space and calls do again, as far as the role
-// allows. It returns the error of the last call. If there is an error and the role is roleEssential, the store fails.
+// try calls the function do. While the disk is full, try frees space or waits for free space and calls the function
+// again, as far as the role allows. It returns the error of the last call. If there is an error and the role is
+// roleEssential, the store fails.
 func (fs *guardedFS) try(r role, what, name string, do func() error) error {
 	err := do()
 	for waited := time.Duration(0); isFull(err); waited += fullPoll {
@@ -171,7 +174,7 @@ func isFull(err error) bool {
 	return err != nil && (vfs.IsNoSpaceError(err) || errors.Is(err, syscall.EDQUOT))
 }
 
-// pause waits for the duration d and returns true. If the store is closed before, it returns false at once.
+// pause waits for the duration d and returns true. If the store is closed during the wait, pause returns false at once.
 func (fs *guardedFS) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

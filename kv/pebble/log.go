@@ -12,7 +12,8 @@ import (
 // A log is a sequence of blocks of 32 KiB, and each block is a sequence of chunks. Pebble's package record describes
 // the chunks:
 //
-//	CRC (4 bytes), length of the payload (2), type (1), number of the log (4), synced offset (8, not in types 5 to 8), payload
+//	CRC (4 bytes), length of the payload (2), type (1), number of the log (4),
+//	synced offset (8, not in types 5 to 8), payload
 //
 // The CRC covers the bytes after the length. A remainder of a block that is too short for a chunk is filled with
 // zeros. A log that was closed ends in a trailer, which is the beginning of a chunk of type 5 with the number of the
@@ -27,19 +28,19 @@ import (
 // syncedFile covers the remaining cases.
 const (
 	logBlockBytes      = 32 << 10
-	logHeaderBytes     = 11 // up to the synced offset
-	logSyncHeaderBytes = 19
-	logTypeRecyclable  = 5 // to 8
-	logTypeSynced      = 9 // to 12
-	logTypes           = 13
+	logHeaderBytes     = 11 // bytes of a chunk before the synced offset
+	logSyncHeaderBytes = 19 // bytes of a chunk before the payload, in chunks with a synced offset
+	logTypeRecyclable  = 5  // chunks of types 5 to 8 have no synced offset
+	logTypeSynced      = 9  // chunks of types 9 to 12 have one
+	logTypes           = 13 // all types of chunks are lower
 )
 
 var errLogDamaged = errors.New("the write-ahead log is damaged")
 
 // scanLog reads a log. end is the offset after the last readable chunk before any damage, or after the trailer if there
-// is one. closed reports whether the log has a trailer. If readable chunks after end prove up to which offset the log
-// was synced, proof is that offset; else it is 0. The log is damaged at end if an offset after end is known to have
-// been synced.
+// is one. closed reports whether the log has a trailer. If readable chunks after the offset end prove up to which
+// offset the log was synced, proof is that offset; else it is 0. The log is damaged at the offset end if it is known to
+// have been synced up to a greater offset.
 func scanLog(r io.Reader, num wal.NumWAL) (end, proof int64, closed bool, err error) {
 	s := logScan{num: uint32(num)}
 	block := make([]byte, logBlockBytes)
@@ -60,20 +61,20 @@ func scanLog(r io.Reader, num wal.NumWAL) (end, proof int64, closed bool, err er
 	}
 }
 
-// logScan is a scan under way.
+// logScan is the state of a scan of a log.
 type logScan struct {
-	num    uint32
-	end    int64
-	closed bool // the log has a trailer
-	broken bool // whether the chunk at end cannot be read
-	// offsets are the first, second and last of the different synced offsets in chunks after end, in ascending order;
-	// 0 for those that were not found yet.
+	num    uint32 // the log's number
+	end    int64  // offset after the last readable chunk before any damage
+	closed bool   // whether the log has a trailer
+	broken bool   // whether the chunk at the offset in the field end cannot be read
+	// offsets are the first, second and last of the different synced offsets in chunks after the damage, in ascending
+	// order; 0 for those that were not found yet.
 	offsets     [3]uint64
 	offsetCount int
 }
 
-// read reads the chunks of a block, which begins at the offset start of the log, until one is not valid. at is the
-// offset in the block where it stopped. ok is true if all chunks were valid.
+// read reads the chunks of a block until one is not valid. The parameter start is the block's offset in the log. at is
+// the offset in the block at which the method stopped. ok is true if all chunks were valid.
 func (s *logScan) read(start int64, block []byte) (at int, ok bool) {
 	for at < len(block) {
 		rest := block[at:]
@@ -95,7 +96,8 @@ func (s *logScan) read(start int64, block []byte) (at int, ok bool) {
 	return at, true
 }
 
-// ahead searches for valid chunks after the damage in a block. It tries every offset from at on.
+// ahead searches a block for valid chunks after the damage. The search begins at the offset in the parameter at, and
+// tries every offset.
 func (s *logScan) ahead(block []byte, at int) {
 	for at < len(block) {
 		n, synced := s.chunk(block[at:])
@@ -122,9 +124,10 @@ func (s *logScan) shown(synced uint64) {
 // proof returns an offset up to which the log was synced, as far as the chunks after the damage prove it; 0 if they
 // prove nothing. The synced offset in a chunk is itself such an offset, since it may be too low but never too high.
 //
-// Three different offsets prove that the damage at end was synced, too. One goroutine syncs the log again and again, and each sync raises the
-// offset. The chunk with the first offset was written before the end of the sync that led to the second offset. So were the bytes before that
-// chunk, including the damage. The sync that led to the third offset began afterwards, so it covered them.
+// Three different offsets prove that the damage was synced, too. One goroutine syncs the log again and again, and each
+// sync raises the offset. The chunk with the first offset was written before the end of the sync that led to the second
+// offset. So were the bytes before that chunk, including the damage. The sync that led to the third offset began
+// afterwards, so it covered these bytes.
 func (s *logScan) proof() int64 {
 	if s.offsetCount == 0 {
 		return 0

@@ -71,7 +71,7 @@ func TestLogDamageAfterPowerLoss(t *testing.T) {
 	sound := []byte(read(t, fs, log))
 	size := len(bytes.TrimRight(sound, "\x00"))
 	rng := rand.New(rand.NewPCG(2, 0))
-	const tail = 4 * logClients // a sync covers at most one commit of each client
+	const tail = 4 * logClients // the commits of 4 syncs: a sync covers at most one commit of each client
 	lost := 0
 	for range 100 {
 		damaged := bytes.Clone(sound)
@@ -123,7 +123,7 @@ func TestEarlierLogDamage(t *testing.T) {
 		if openDamaged(t, fs, log, text[:logBlockBytes]) >= 0 {
 			t.Errorf("%s was cut off at the end of a chunk, and is opened", log)
 		}
-		places := []int64{7, logBlockBytes + 7} // the numbers of the log in two chunks
+		places := []int64{7, logBlockBytes + 7} // where the first chunks of two blocks have the log's number
 		for range 20 {
 			places = append(places, rng.Int64N(sound))
 		}

@@ -23,13 +23,13 @@ import (
 // one before has been synced. So a record that begins after the damage proves that everything before it was synced.
 const (
 	manifestHeaderBytes = 7
-	manifestFull        = 1
-	manifestFirst       = 2 // of a record in more than one chunk
-	manifestLast        = 4
+	manifestFull        = 1 // type of a chunk that is a whole record
+	manifestFirst       = 2 // type of the first chunk of a record in several chunks
+	manifestLast        = 4 // type of the last chunk of a record in several chunks
 )
 
-// Tags of an edit's fields. The first fields of an edit, if it has them, are the comparer's name and the lowest number
-// of a log that is not in tables.
+// Tags of an edit's fields. The first fields of an edit, if it has them, are the comparer's name and the number of the
+// oldest log that is not in tables yet.
 const (
 	editComparer  = 1
 	editUnflushed = 2
@@ -40,9 +40,9 @@ const (
 
 var errManifestDamaged = errors.New("the manifest is damaged")
 
-// checkManifest returns an error if the manifest is damaged before an offset that is known to have been synced. end is
-// a note with the number of the manifest and with the offset after its last readable chunk. unflushed is the lowest
-// number of a log that is not in tables yet.
+// checkManifest returns an error if the manifest is damaged before an offset up to which it is known to have been
+// synced. end is a note with the number of the manifest and with the offset after its last readable chunk. unflushed is
+// the number of the oldest log that is not in tables yet.
 func checkManifest(dir string, fs vfs.FS, synced *notes) (end note, unflushed wal.NumWAL, err error) {
 	desc, err := pebble.Peek(dir, fs)
 	if err != nil || !desc.Exists {
@@ -70,11 +70,11 @@ func checkManifest(dir string, fs vfs.FS, synced *notes) (end note, unflushed wa
 
 // manifestScan is the state and the result of a scan of a manifest.
 type manifestScan struct {
-	end       int64 // offset after the last readable chunk before any damage
-	broken    bool  // whether the chunk at end cannot be read
-	proof     int64 // offset of the last record that begins after the damage; 0 if there is none
-	unflushed wal.NumWAL
-	head      []byte // first bytes of the record that is being read
+	end       int64      // offset after the last readable chunk before any damage
+	broken    bool       // whether the chunk at the offset in the field end cannot be read
+	proof     int64      // offset of the last record that begins after the damage; 0 if there is none
+	unflushed wal.NumWAL // number of the oldest log that is not in tables yet
+	head      []byte     // first bytes of the record that is being read
 }
 
 func (s *manifestScan) scan(r io.Reader) error {
@@ -91,8 +91,8 @@ func (s *manifestScan) scan(r io.Reader) error {
 	}
 }
 
-// block reads the chunks of a block, which begins at the offset start of the manifest. After a chunk that cannot be
-// read, it tries every offset for the next chunk.
+// block reads the chunks of a block. The parameter start is the block's offset in the manifest. After a chunk that
+// cannot be read, the method tries every offset for the next chunk.
 func (s *manifestScan) block(start int64, block []byte) {
 	for at := 0; at < len(block); {
 		rest := block[at:]

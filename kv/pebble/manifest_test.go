@@ -62,7 +62,8 @@ func TestManifestDamageAfterPowerLoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(2, 0))
-	lastEdit := len(sound) - 150 // or the one before
+	// No record begins after damage in the last edit. lastEdit is an offset in the last edit or in the one before.
+	lastEdit := len(sound) - 150
 	for at := 0; at < lastEdit; at += 1 + rng.IntN(len(sound)/60) {
 		damaged := bytes.Clone(sound)
 		damaged[at] ^= 1 << rng.IntN(8)

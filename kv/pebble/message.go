@@ -22,7 +22,7 @@ type seldom struct {
 	leftOut int
 }
 
-// The kinds of messages.
+// errorLog is for messages about errors. fullLog is for messages that the store refuses writes, or accepts them again.
 var errorLog, fullLog seldom
 
 func (s *seldom) log(level slog.Level, text string) {
@@ -40,7 +40,7 @@ func (s *seldom) log(level slog.Level, text string) {
 	s.leftOut++
 }
 
-// messages is Pebble's logger. It logs errors and drops information.
+// messages is Pebble's logger. It logs errors and drops informational messages.
 type messages struct{ fail func(error) }
 
 func (messages) Infof(string, ...any) {}

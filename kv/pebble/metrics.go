@@ -13,11 +13,11 @@ type Metrics struct {
 	CompactionDebt    uint64
 	Compactions       int64
 	CompactionsFailed int64
-	CompactedSize     uint64 // written by compactions
+	CompactedSize     uint64 // bytes that compactions have written
 	Flushes           int64
-	FlushedSize       uint64 // written by flushes
+	FlushedSize       uint64 // bytes that flushes have written
 	LogSize           uint64 // the part of the write-ahead log that the store would read if it were opened again
-	LogWritten        uint64 // written to the write-ahead log
+	LogWritten        uint64 // bytes written to the write-ahead log
 	BlockCacheHits    int64
 	BlockCacheMisses  int64
 	FreeSize          int64 // the free bytes of the directory's file system; -1 if unknown

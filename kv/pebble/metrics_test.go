@@ -39,7 +39,7 @@ func TestCPUOfRunningJob(t *testing.T) {
 		defer close(ended)
 		j.begin(1)
 		close(running)
-		for !stop.Load() { // which takes CPU time
+		for !stop.Load() { // the loop takes CPU time
 		}
 		j.end(1)
 	}()

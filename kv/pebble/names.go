@@ -124,8 +124,8 @@ type openDir struct {
 
 func (d *openDir) Sync() error { return d.fs.sync(d.name, d.File.Sync) }
 
-// newFile is a file whose first sync also makes its name durable. Only one goroutine at a time may sync the file;
-// Pebble never syncs a file from two.
+// newFile is a file whose first sync also makes its name durable. Only one goroutine at a time may sync the file.
+// Pebble never syncs a file from two goroutines at once.
 type newFile struct {
 	vfs.File
 	fs    *namesFS

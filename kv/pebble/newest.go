@@ -18,13 +18,14 @@ const newestName = "crowfoot.newest"
 // The lengths differ so that a filter can tell the property of a file from that of a block. A file or block with an
 // unversioned key gets the greatest timestamp, so that no filter leaves it out.
 type newest struct {
-	version            uint64 // newest version in the file
-	block, last, index uint64 // newest version in the current data block, in the data block before it, and in the index block
+	version uint64 // newest version in the file
+	// These are the newest versions in the current data block, in the data block before it, and in the index block.
+	block, last, index uint64
 }
 
 const (
-	fileNewest  = 8
-	blockNewest = 7
+	fileNewest  = 8 // length in bytes of the property of a file
+	blockNewest = 7 // length in bytes of the property of a block
 	// maxBlockNewest is the greatest timestamp that the property of a block can hold. The timestamps of commits are
 	// lower until the year 4253.
 	maxBlockNewest = 1<<(8*blockNewest) - 1

@@ -93,8 +93,8 @@ type recentModel struct {
 	rng *rand.Rand
 	s   *Store
 	now uint64
-	// Each stored value is the number of its version, followed by the bytes in value. look, if not nil, is called to
-	// compare the iterators. If look is nil, the method compare compares them.
+	// Each stored value is the timestamp of its version in decimal digits, followed by the bytes in the field value.
+	// The function look compares the iterators. If it is nil, the method compare does this.
 	value []byte
 	look  func()
 }

@@ -203,7 +203,7 @@ func writeAt(t *testing.T, fs vfs.FS, path, text string) {
 	}
 }
 
-// remove removes all files of the store whose names contain the given text.
+// remove removes all files in the directory "data" whose names contain the given text.
 func remove(t *testing.T, fs vfs.FS, part string) {
 	t.Helper()
 	for _, name := range list(t, fs) {
@@ -215,7 +215,7 @@ func remove(t *testing.T, fs vfs.FS, part string) {
 	}
 }
 
-// last returns the name of the newest file whose name contains the given text.
+// last returns the name of the newest file in the directory "data" whose name contains the given text.
 func last(t *testing.T, fs vfs.FS, part string) string {
 	t.Helper()
 	found := ""
@@ -240,7 +240,8 @@ func list(t *testing.T, fs vfs.FS) []string {
 	return names
 }
 
-// contents prints every file of the directory except the lock file, which the attempt to lock may make.
+// contents prints the name, size and checksum of every file of the directory. It leaves out the lock file, because Open
+// may make this file even if it then refuses the directory.
 func contents(t *testing.T, fs vfs.FS) string {
 	t.Helper()
 	out := new(strings.Builder)

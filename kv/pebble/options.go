@@ -12,13 +12,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Sizes of memory and files. They are chosen for a server with a million rows of 1 kB. It should stay within 700 MiB,
-// of which GoogleSQL's analyzer takes about 200, and restart within half a second.
+// Sizes of memory and files. They are chosen for a server with a million rows of 1 kB. Such a server should use at most
+// 700 MiB of memory, of which GoogleSQL's analyzer takes about 200 MiB, and should restart within half a second.
 const (
 	// memTableBytes is the size of a memtable in bytes. After a crash, the store must replay this much log for each
 	// memtable that was not flushed. On a small disk, a memtable is smaller.
 	memTableBytes = 16 << 20
-	// memTables is the number of memtables that may wait for a flush; if there are more, writers wait.
+	// memTables is the number of full memtables at which writers wait for a flush.
 	memTables = 4
 	// blockBytes is the size of a data block in bytes. It is small because a point read has to read, check and
 	// decompress a whole block.
@@ -39,8 +39,8 @@ const (
 	suffixLen  = 9
 )
 
-// comparerName is stored in the directory. A comparer with another order of keys would need another name, so that
-// Pebble refuses to open the directory with it.
+// comparerName is stored in the data directory. If a release changed the order of keys, it would have to change this
+// name, too. Then Pebble would refuse to open a directory whose keys have the old order.
 const comparerName = "crowfoot.v1"
 
 // options returns Pebble's options for a store on the file system fs, with a block cache of cacheBytes bytes. The
@@ -102,7 +102,8 @@ func split(key []byte) int {
 	return n
 }
 
-// separator shortens only the logical key, so that no key in an index block looks as if it had a version.
+// separator appends a key that is at least a and less than b, and as short as possible. It shortens only the logical
+// key of a, so that no key in an index block looks as if it had a version that it does not have.
 func separator(dst, a, b []byte) []byte {
 	start := len(dst)
 	an, bn := split(a), split(b)

@@ -101,7 +101,7 @@ func TestStalledCompactions(t *testing.T) {
 		for range compactionAttempts - 1 {
 			end(c.from, syscall.EIO)
 		}
-		end(5, nil) // does not end the stall
+		end(5, nil) // a successful compaction of lower levels does not end the stall
 		if err := g.failure(); err != nil {
 			t.Errorf("%s: %v", c.what, err)
 		}

@@ -30,7 +30,7 @@ func (fs readFS) Lock(name string) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if fd := f.Fd(); fd != vfs.InvalidFd { // else it is in memory
+	if fd := f.Fd(); fd != vfs.InvalidFd { // else the file is in memory
 		err = lockForReading(fd)
 	}
 	if err != nil {

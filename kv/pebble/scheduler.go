@@ -21,7 +21,7 @@ type scheduler struct {
 	guard *guardedFS
 	db    pebble.DBForCompaction
 
-	look    chan struct{} // something may be granted
+	look    chan struct{} // a message says that waiting compactions may be allowed to start
 	closed  chan struct{}
 	close   sync.Once
 	granter sync.WaitGroup

@@ -14,18 +14,18 @@ const (
 	// maxCompactedBytes is a size in bytes: if at most this much of the deleted range is left in files that also hold
 	// other data, freeSpace compacts these files itself.
 	maxCompactedBytes = 64 << 20
-	// freeingPoll is the interval at which freeSpace reads the size while Pebble deletes files. freeSpace gives up
-	// after freeingPolls readings, which is half a minute.
+	// freeingPoll is the interval at which freeSpace reads the size of the deleted range while Pebble deletes files.
+	// freeSpace gives up after freeingPolls readings, which is half a minute.
 	freeingPoll  = 100 * time.Millisecond
 	freeingPolls = 300
 )
 
 // freeing runs the jobs that FreeSpace has requested, one at a time.
 type freeing struct {
-	ctx context.Context // until close
+	ctx context.Context // ends when the store is closed
 	end context.CancelFunc
-	all *sync.WaitGroup
-	mu  *sync.Mutex
+	all *sync.WaitGroup // the waiting and running jobs
+	mu  *sync.Mutex     // held by the running job
 }
 
 func newFreeing() freeing {

@@ -98,7 +98,7 @@ func readNotes(dir string, fs vfs.FS) (all notes, err error) {
 	return all, err
 }
 
-// makeNotes makes an empty syncedFile, durably.
+// makeNotes makes syncedFile, durably, without a note of any file.
 func makeNotes(dir string, fs vfs.FS) error {
 	return new(notes).store(dir, fs)
 }
@@ -131,8 +131,8 @@ func (n *notes) of(name string) int64 {
 // ring gives out the indexes of the notes for one kind of file in turn.
 type ring struct{ first, places, next int }
 
-// after returns a ring for the given number of notes from index first on. The ring starts with the note that follows
-// the note of the newest file.
+// after returns a ring for the notes of one kind of file. The parameter first is the index of the first of these notes,
+// and places is their number. The ring starts with the note that follows the note of the newest file.
 func (n *notes) after(first, places int) ring {
 	r := ring{first: first, places: places}
 	for i, newest := 0, uint64(0); i < places; i++ {
@@ -152,21 +152,21 @@ func (r *ring) nextPlace() (place int) {
 // syncedFS updates syncedFile while Pebble writes manifests and logs.
 type syncedFS struct {
 	vfs.FS
-	dir string // as PathDir gives it
+	dir string // the data directory, in the form that PathDir returns
 
 	mu              sync.Mutex
-	notes           vfs.File
-	earlier         notes // notes of files that were written before the store was opened
-	text            [noteBytes]byte
+	notes           vfs.File        // syncedFile
+	earlier         notes           // notes of files that were written before the store was opened
+	text            [noteBytes]byte // scratch
 	manifests, logs ring
 	newestLog       *notedFile // the newest log made since the store was opened; nil before the first
 }
 
 // keepSynced opens syncedFile for writing and returns a syncedFS. It keeps the notes of files that were written
-// before.
+// before the store was opened.
 func keepSynced(dir string, fs vfs.FS) (*syncedFS, error) {
 	all, err := readNotes(dir, fs)
-	if err != nil && !errors.Is(err, iofs.ErrNotExist) { // format 1
+	if err != nil && !errors.Is(err, iofs.ErrNotExist) { // a store of format 1 may have no syncedFile
 		return nil, err
 	}
 	f, err := fs.OpenReadWrite(fs.PathJoin(dir, syncedFile), vfs.WriteCategoryUnspecified)
@@ -277,7 +277,7 @@ func (fs *syncedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) 
 // syncedPart reads a log from its beginning up to the end of its synced part.
 type syncedPart struct {
 	vfs.File
-	left int64 // bytes
+	left int64 // how many bytes of the synced part were not read yet
 }
 
 func (f *syncedPart) Read(p []byte) (int, error) {
@@ -297,10 +297,10 @@ func (fs *syncedFS) close() { _ = fs.notes.Close() }
 type notedFile struct {
 	vfs.File
 	fs    *syncedFS
-	place int
+	place int  // index of the file's note in syncedFile
 	note  note // its offset is the number of bytes written
 
-	synced int64 // guarded by fs.mu
+	synced int64 // how many bytes of the file are synced; guarded by fs.mu
 }
 
 func (f *notedFile) Write(p []byte) (int, error) {
@@ -312,8 +312,9 @@ func (f *notedFile) Write(p []byte) (int, error) {
 func (f *notedFile) Sync() error     { return f.noted(f.File.Sync()) }
 func (f *notedFile) SyncData() error { return f.noted(f.File.SyncData()) }
 
-// noted writes the note that all written bytes are synced. If the sync failed with err, it returns err instead. If the
-// note cannot be written, the older note stays, which is still true.
+// noted is called with the result of a sync of the file. After a successful sync, it writes the note that all written
+// bytes are synced. If the note cannot be written, the older note stays, which is still true. If the sync failed, noted
+// returns its error.
 func (f *notedFile) noted(err error) error {
 	if err != nil {
 		return err
@@ -327,7 +328,8 @@ func (f *notedFile) noted(err error) error {
 
 var errMissing = errors.New("is missing")
 
-// IsDamaged reports whether err says that a store could not be opened because a log or the manifest is damaged or missing.
+// IsDamaged reports whether err says that a store could not be opened because a log or the manifest is damaged, or
+// because a log or syncedFile is missing.
 func IsDamaged(err error) bool {
 	return errors.Is(err, errLogDamaged) || errors.Is(err, errManifestDamaged) || errors.Is(err, errMissing)
 }
@@ -350,9 +352,9 @@ func checkSynced(dir string, fs vfs.FS, format kv.Format) (closed bool, err erro
 	return closed, err
 }
 
-// checkFiles compares the manifest, and the logs that the manifest needs, with the notes of what was synced. It returns
-// notes of the lengths that it found. closed reports whether the newest log has a trailer, which Pebble writes when it
-// closes a log.
+// checkFiles compares the manifest, and the logs that the manifest needs, with the notes in the parameter synced, which
+// say how far each file was synced. It returns notes with the lengths of these files. closed reports whether the newest
+// log has a trailer, which Pebble writes when it closes a log.
 func checkFiles(dir string, fs vfs.FS, synced *notes) (found notes, closed bool, err error) {
 	manifest, unflushed, err := checkManifest(dir, fs, synced)
 	if err != nil {

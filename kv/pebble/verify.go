@@ -49,8 +49,8 @@ func OpenToRead(dir string, fs vfs.FS) (*Store, error) {
 // rows.
 const verifyCacheBytes = 64 << 20
 
-// VerifyTables reads every block of every table file and compares the checksums. Before it reads a file, it calls
-// begin with the size of the file in bytes. If the file is damaged, it calls report.
+// VerifyTables reads every block of every table file and compares the checksums. Before it reads a file, it calls the
+// function begin with the name of the file and its size in bytes. If the file is damaged, it calls the function report.
 func (s *Store) VerifyTables(ctx context.Context, begin func(file string, size uint64), report func(file string, err error)) error {
 	levels, err := s.db.SSTables()
 	if err != nil {

@@ -51,8 +51,8 @@ func (w *work) listener(g *guardedFS, m messages) pebble.EventListener {
 	}
 }
 
-// reasonOf parses the reason in an event of Pebble, which is only given as a text (maybeInduceWriteStall in Pebble's
-// db.go).
+// reasonOf parses the reason in an event of Pebble. Pebble gives the reason only as a text (see maybeInduceWriteStall
+// in Pebble's db.go).
 func reasonOf(i pebble.WriteStallBeginInfo) stallReason {
 	if strings.HasPrefix(i.Reason, "memtable") {
 		return stallFlush

@@ -82,8 +82,8 @@ func (d *describer) enum(e protoreflect.EnumDescriptor) {
 }
 
 // Redefined reports whether new definitions change or remove a type in list, or change the type of one of its fields.
-// Added fields and values do not count. The parameter in is a function that returns the new definition of a type by
-// name, or nil if there is none.
+// Added fields and values do not count. The second argument is a function that returns the new definition of the type
+// with a given name, or nil if there is none.
 func Redefined(list []*value.Type, in func(name string) *value.Type) bool {
 	visited := map[protoreflect.FullName]bool{}
 	return slices.ContainsFunc(list, func(was *value.Type) bool {
@@ -92,8 +92,8 @@ func Redefined(list []*value.Type, in func(name string) *value.Type) bool {
 	})
 }
 
-// redefinedMessage compares two versions of a message: the parameter was is the old version, and the parameter is is
-// the new one. It reports whether a field, or the type of a field, is different in the new version. It ignores removed
+// redefinedMessage compares two versions of a message. The first argument is the old version, and the second one is the
+// new version. It reports whether a field, or the type of a field, is different in the new version. It ignores removed
 // fields, because an expression that reads a removed field does not compile. It skips the messages in visited.
 func redefinedMessage(was, is protoreflect.MessageDescriptor, visited map[protoreflect.FullName]bool) bool {
 	if was == nil || is == nil {
@@ -122,9 +122,9 @@ func redefinedMessage(was, is protoreflect.MessageDescriptor, visited map[protor
 	return false
 }
 
-// redefinedEnum compares two versions of an enumeration: the parameter was is the old version, and the parameter is is
-// the new one. It reports whether a value has another name or number in the new version. It ignores removed values,
-// because ValidateEnum looks for them in the rows.
+// redefinedEnum compares two versions of an enumeration. The first argument is the old version, and the second one is
+// the new version. It reports whether a value has another name or number in the new version. It ignores removed values,
+// because the schema change will look for them in the rows (ValidateEnum of package schema).
 func redefinedEnum(was, is protoreflect.EnumDescriptor) bool {
 	if was == nil || is == nil {
 		return was != is
@@ -138,8 +138,8 @@ func redefinedEnum(was, is protoreflect.EnumDescriptor) bool {
 	return false
 }
 
-// LostNumbers reports whether a number of an ENUM type was removed. The parameter from is the old version of the type,
-// and to is the new one.
+// LostNumbers reports whether a number of an ENUM type was removed. The first argument is the old version of the type,
+// and the second one is the new version.
 func LostNumbers(from, to *value.Type) bool {
 	was, is := from.Enumeration(), to.Enumeration()
 	if was == nil || is == nil {

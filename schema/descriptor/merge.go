@@ -16,8 +16,9 @@ import (
 )
 
 // Merge returns the files that define the types in names, serialized and linked. old and request are serialized
-// FileDescriptorSets. given lists the types that the request defines: for them, and for what their files import, Merge
-// takes the files of request. For all other types it takes the files of old. It leaves out files that no type needs.
+// FileDescriptorSets. The list given has the types that the request defines. Merge takes the files of these types, and
+// all files that they import, from request. It takes the files of all other types from old. It leaves out files that no
+// type needs.
 func Merge(old, request []byte, names, given []string) ([]byte, *Types, error) {
 	m := merger{files: map[string]*descriptorpb.FileDescriptorProto{}}
 	if len(given) > 0 {
@@ -136,7 +137,7 @@ func (d definitions) file(name string) *descriptorpb.FileDescriptorProto {
 	return nil
 }
 
-// isDefined reports whether path names the message m, or a type defined inside it.
+// isDefined reports whether message m contains a type with the given path of names. An empty path stands for m itself.
 func isDefined(path []string, m *descriptorpb.DescriptorProto) bool {
 	if len(path) == 0 {
 		return true

@@ -26,8 +26,8 @@ type Types struct {
 	extensions map[protoreflect.FullName][]protoreflect.FieldDescriptor // by the name of the extended message
 
 	mu    sync.Mutex
-	known map[string]*value.Type // cache of Type, by name
-	lasts map[string][]string    // the names of NamedIn by their last part; nil before the first call
+	known map[string]*value.Type // the results of method Type so far, by name
+	lasts map[string][]string    // the names passed to NamedIn, by their last part; nil before its first call
 }
 
 // MaxNestedTypes is the largest number of message definitions nested in each other. The protocol buffer compiler and

@@ -43,7 +43,7 @@ func (t *Map[K, V]) Get(key K) (value V, ok bool) {
 	return value, false
 }
 
-// With returns a map that is equal to t but has value at key.
+// With returns a map that is equal to t, except that it maps the given key to the given value.
 func (t *Map[K, V]) With(key K, value V) *Map[K, V] {
 	if t == nil {
 		return &Map[K, V]{key: key, value: value, count: 1, height: 1}
@@ -61,8 +61,8 @@ func (t *Map[K, V]) With(key K, value V) *Map[K, V] {
 	return n.balanced()
 }
 
-// Without returns a map that is equal to t but does not have key. If t does not have key, the result has the same
-// keys.
+// Without returns a map that is equal to t but lacks the given key. If t does not have this key, the result has the
+// same keys as t.
 func (t *Map[K, V]) Without(key K) *Map[K, V] {
 	if t == nil {
 		return nil

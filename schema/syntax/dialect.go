@@ -130,7 +130,7 @@ func (s *Statement) adapt() {
 const DefaultName = "default"
 
 // adaptGrant puts DEFAULT in back quotes where GRANT and REVOKE name a schema, because memefish accepts the bare word
-// only in ON SCHEMA.
+// only after ON SCHEMA.
 func (s *Statement) adaptGrant() {
 	for i, w := range s.tokens {
 		if w.upper == "DEFAULT" && i > 0 && (s.tokens[i-1].upper == "SCHEMA" || s.tokens[i-1].kind == ",") {

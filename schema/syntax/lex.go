@@ -40,8 +40,9 @@ func Words(sql string) string {
 }
 
 // Canonical returns an expression without comments, with one space between tokens, and with keywords and names in
-// upper case. It does not change the case of names that may be members of JSON, where case matters: after a point, or
-// in an expression with STRUCT. If the expression cannot be split into tokens, Canonical returns it unchanged.
+// upper case. It does not change the case of a name that may be the name of a JSON member, because there case matters:
+// a name after a dot, or any name in an expression that contains STRUCT. If the expression cannot be split into tokens,
+// Canonical returns it unchanged.
 func Canonical(sql string) string {
 	folds := !ContainsWord(sql, "STRUCT")
 	var words []string

@@ -53,8 +53,8 @@ func (s *Statement) inUsersWords(reason string, at int) string {
 	return "Expecting " + strings.Join(wanted, " or ") + " but found " + found
 }
 
-// wantedTokens returns the tokens that the parser would have accepted: each in quotes, or as words for a kind of
-// tokens.
+// wantedTokens returns the tokens that the parser would have accepted. A token is in quotes. A kind of tokens is
+// described in words, such as: a name.
 func wantedTokens(list string) (wanted []string) {
 	if list = parsersNames.ReplaceAllString(list, "$1"); list == "," {
 		return []string{"','"}

@@ -59,7 +59,7 @@ type word struct {
 	kind     token.TokenKind
 	pos, end int // offsets in Statement.Text; equal for a word that adapt has inserted
 	upper    string
-	at       int // offset of the word in the second text
+	at       int // offset of the word in the rewritten text that memefish parses
 }
 
 // Parse parses one statement. It never panics: it refuses statements that would nest deeper than the stack of a
@@ -207,12 +207,12 @@ func (s *Statement) ErrorAt(pos int, reason string) error {
 	return usererror.DDLSyntax(s.Text, min(max(pos, 0), len(s.Text)), reason)
 }
 
-// find returns the index of the first token at or after an offset of the second text.
+// find returns the index of the first token at or after an offset in the second text, which memefish parses.
 func (s *Statement) find(at int) int {
 	return sort.Search(len(s.tokens), func(i int) bool { return s.tokens[i].at >= at })
 }
 
-// Place translates an offset in the second text to an offset in Text.
+// Place translates an offset in the second text, which memefish parses, to an offset in Text.
 func (s *Statement) Place(at int) int {
 	i := s.find(at)
 	if i < len(s.tokens) {
@@ -222,8 +222,8 @@ func (s *Statement) Place(at int) int {
 }
 
 // InParens returns the text inside a pair of parentheses, as the user wrote it but without comments. The opening
-// parenthesis is the first one at or after from. The closing one is at rparen. from and rparen are offsets in the
-// second text.
+// parenthesis is the first one at or after offset from. The closing one is at offset rparen. Both are offsets in the
+// second text, which memefish parses.
 func (s *Statement) InParens(from, rparen token.Pos) string {
 	i, end := s.find(int(from)), s.find(int(rparen))
 	for i < end && s.tokens[i].kind != "(" {
@@ -245,7 +245,8 @@ func (s *Statement) between(from, end int) string {
 	return b.String()
 }
 
-// From returns the text between two offsets of the second text, as the user wrote it but without comments.
+// From returns the text between two places, as the user wrote it but without comments. The places are given as offsets
+// in the second text, which memefish parses.
 func (s *Statement) From(start, end token.Pos) string {
 	return s.between(s.find(int(start)), s.find(int(end)))
 }

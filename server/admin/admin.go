@@ -2,7 +2,7 @@
 // their schemas (database.go, ddl.go), split points (splitpoint.go), and the long-running operations that these
 // requests start (operation.go, resume.go).
 //
-// Requests for backups, IAM policies, custom configurations and instance partitions get UNIMPLEMENTED.
+// Requests for backups, custom configurations and instance partitions get UNIMPLEMENTED, and so does SetIamPolicy.
 //
 // Imports of this module: database, database/schemachange, database/split, kv, schema, server/listing, server/rpc, server/status, stats/cpu, usererror, value.
 package admin

@@ -69,7 +69,7 @@ func TestBatchStops(t *testing.T) {
 		if len(after) != len(before)+1 || !slices.Equal(left, before) {
 			t.Errorf("after %s the schema is %q", bad.sql, after)
 		}
-		_, err = c.change(id, first) // the client sends the batch again
+		_, err = c.change(id, first) // a second request with the same operation id
 		wantCode(t, err, codes.AlreadyExists)
 	}
 }

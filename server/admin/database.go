@@ -118,7 +118,7 @@ func (s *databases) createDatabase(ctx context.Context, req *databasepb.CreateDa
 	return op, err
 }
 
-// create returns the work of CreateDatabase. c holds the schema, which is already planned.
+// create returns the work of CreateDatabase. The caller has already made the schema of the new database with c.Plan.
 func create(c *database.Creation) work {
 	return func(ctx context.Context, op *operation) (proto.Message, error) {
 		defer c.End()

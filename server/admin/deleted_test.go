@@ -18,8 +18,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// deletedWhileItRuns begins the operation "change" and deletes it while its second statement waits. The statement waits
-// for a lock that the caller holds. It returns the operation.
+// deletedWhileItRuns begins the operation "change", deletes it while its second statement runs, and returns it. That
+// statement waits for a lock that the caller holds.
 func (c client) deletedWhileItRuns() *operation {
 	c.Helper()
 	c.begin("change", script...)
@@ -85,7 +85,7 @@ func TestDeletedWhileItRuns(t *testing.T) {
 	}
 	c.lockRowOf("U")
 	deleted(func() { c.begin("change", "ALTER TABLE U ADD COLUMN D INT64 NOT NULL DEFAULT (4)") })
-	if !slices.Equal(applied, []int{0, 2}) { // the end of the second operation with the name deletes the timestamps
+	if !slices.Equal(applied, []int{0, 2}) { // the 2 stay until the new operation "change" ends
 		t.Errorf("%v statements of the deleted operations are stored", applied)
 	}
 	stop()

@@ -205,7 +205,7 @@ func (s *instances) updateInstance(ctx context.Context, req *instancepb.UpdateIn
 			err = setCapacity(&next, &instancepb.Instance{NodeCount: req.Instance.NodeCount})
 		case "processing_units":
 			err = setCapacity(&next, &instancepb.Instance{ProcessingUnits: req.Instance.ProcessingUnits})
-		case "edition", "default_backup_schedule_type", "autoscaling_config": // without effect here
+		case "edition", "default_backup_schedule_type", "autoscaling_config": // have no effect in Crowfoot
 		default:
 			err = usererror.InvalidFieldMask(path)
 		}

@@ -37,7 +37,7 @@ type operations struct {
 	tasks sync.WaitGroup
 
 	records sync.Mutex // held while records of operations are written or deleted; locked before mu
-	latest  time.Time  // start of the newest operation; guarded by records
+	latest  time.Time  // start time of the newest operation; guarded by the mutex records
 
 	mu      sync.Mutex
 	running map[string]*operation // by name
@@ -52,9 +52,9 @@ type operation struct {
 	ctx     context.Context // context of the operation's work
 	server  context.Context // when this context ends, the operation is left to the next process
 	cancel  context.CancelFunc
-	done    chan struct{} // closed when it has ended
-	before  *operation    // the previous operation of the same resource, if it was still running
-	passed  chan struct{} // closed when this operation and all before it have ended
+	done    chan struct{} // closed when the operation has ended
+	before  *operation    // the previous operation of the same resource; nil if it had ended when this one began
+	passed  chan struct{} // closed when this operation and all earlier ones of the same resource have ended
 
 	mu       sync.Mutex
 	metadata proto.Message
@@ -79,7 +79,8 @@ type work func(ctx context.Context, op *operation) (response proto.Message, err 
 // Most operations end in that time, so their clients need not poll.
 const operationPatience = 2 * time.Second
 
-// start runs a task as an operation. It returns the operation when it has ended, or after operationPatience.
+// start runs a task as an operation. It returns when the operation has ended, or after operationPatience. If t.request
+// is nil, it waits for the end however long that takes.
 func (os *operations) start(ctx context.Context, t task) (*longrunningpb.Operation, error) {
 	op := &operation{metadata: t.metadata}
 	if err := os.add(op, t); err != nil {
@@ -303,7 +304,8 @@ func (op *operation) record(request proto.Message) (r database.Operation, err er
 	return r, err
 }
 
-// find finds an operation by its name. It returns op if the operation is running, or ended if it has ended.
+// find finds an operation by its name. If the operation is running, the first result is that operation. Otherwise the
+// second result is the finished operation from the store.
 func (os *operations) find(name string) (op *operation, ended *longrunningpb.Operation, err error) {
 	if !strings.Contains(name, "/operations/") {
 		return nil, nil, usererror.InvalidResourceName("operation", name)
@@ -339,8 +341,8 @@ func (os *operations) get(name string) (*longrunningpb.Operation, error) {
 	return ended, err
 }
 
-// under iterates over the operations whose names begin with prefix and come after the name in the argument after. They
-// are sorted by name. It stops after an error.
+// under iterates over operations in the order of their names: over those whose names begin with the first argument and
+// are greater than the second argument. The iteration stops after an error.
 func (os *operations) under(prefix, after string) iter.Seq2[*longrunningpb.Operation, error] {
 	running := os.runningUnder(prefix) // read before the store, so that an operation that ends in between is not missed
 	slices.SortFunc(running, func(x, y *operation) int { return cmp.Compare(x.name, y.name) })
@@ -360,7 +362,7 @@ func (os *operations) under(prefix, after string) iter.Seq2[*longrunningpb.Opera
 			}
 			p := func() (*longrunningpb.Operation, error) { return unpack(o) }
 			if len(rest) > 0 && rest[0].name == o.Name {
-				if o.Ended.IsZero() { // this record was stored at the begin of an operation that still runs
+				if o.Ended.IsZero() { // the record was stored when the operation began; the operation still runs
 					p = rest[0].proto
 				}
 				rest = rest[1:]
@@ -435,7 +437,7 @@ func (op *operation) wait(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// update calls change, which modifies the metadata. Clients get copies of the metadata.
+// update calls the function change, which may modify the metadata in place, because clients get encoded copies of them.
 func (op *operation) update(change func(metadata proto.Message)) {
 	op.mu.Lock()
 	defer op.mu.Unlock()

@@ -35,8 +35,8 @@ func served(t *testing.T, fs vfs.FS, clock func() time.Time) (s *Admin, stop fun
 	return servedWith(t, fs, clock, func(*database.Registry) {})
 }
 
-// servedWith opens a store on a file system and starts the administrative services on it. It passes the registry to its
-// argument before; then the services resume operations. stop ends the services and closes the store.
+// servedWith opens a store on a file system and starts the administrative services on it. Its last argument is a
+// function that gets the registry before the services resume operations. stop ends the services and closes the store.
 func servedWith(t *testing.T, fs vfs.FS, clock func() time.Time, before func(*database.Registry)) (s *Admin, stop func()) {
 	t.Helper()
 	store, err := pebble.Open("data", fs)
@@ -46,8 +46,8 @@ func servedWith(t *testing.T, fs vfs.FS, clock func() time.Time, before func(*da
 	return servedOn(t, store, clock, before)
 }
 
-// servedOn starts the administrative services on an open store. It passes the registry to its argument before; then the
-// services resume operations. stop ends the services and closes the store.
+// servedOn starts the administrative services on an open store. Its last argument is a function that gets the registry
+// before the services resume operations. stop ends the services and closes the store.
 func servedOn(t *testing.T, store kv.Store, clock func() time.Time, before func(*database.Registry)) (s *Admin, stop func()) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -176,7 +176,7 @@ func TestPagesOfOperations(t *testing.T) {
 	for i := range 30 {
 		name := fmt.Sprintf("%s/operations/o%02d", testDatabase, i)
 		want = append(want, name)
-		if i%4 == 1 { // a running operation, which is stored or not
+		if i%4 == 1 { // a running operation; every second one of them is also in the store
 			op := &operation{name: name, metadata: &databasepb.UpdateDatabaseDdlMetadata{}}
 			ts := task{resource: testDatabase, id: fmt.Sprintf("o%02d", i)}
 			if i%8 == 1 {

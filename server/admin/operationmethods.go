@@ -41,8 +41,8 @@ func (os *operations) cancelOperation(_ context.Context, req *longrunningpb.Canc
 	return &emptypb.Empty{}, err
 }
 
-// keepCancelled stores that an operation was cancelled. The next process then does not continue the operation if this
-// process ends first.
+// keepCancelled stores that an operation was cancelled. If this process ends before the operation does, the next
+// process then does not continue the operation.
 func (os *operations) keepCancelled(name string) error {
 	os.records.Lock()
 	defer os.records.Unlock()
@@ -96,8 +96,8 @@ func (os *operations) listOperations(_ context.Context, req *longrunningpb.ListO
 	return &longrunningpb.ListOperationsResponse{Operations: list, NextPageToken: next}, nil
 }
 
-// maxOperationsBytes is the most bytes of operations in one page; only the first operation may be longer. An operation
-// can have 10 MiB of statements, but gRPC clients accept messages of 4 MiB by default:
+// maxOperationsBytes is the maximum size of one page of operations in bytes. A page with a single operation may be
+// larger. An operation can have 10 MiB of statements, but gRPC clients accept messages of 4 MiB by default:
 // https://pkg.go.dev/google.golang.org/grpc#MaxCallRecvMsgSize.
 const maxOperationsBytes = 2 << 20
 
@@ -136,8 +136,8 @@ func (os *operations) listed(req operationsRequest, prefix string, want func(nam
 	return list, "", nil
 }
 
-// An operationFilter is a filter of ListOperations: conditions on name, done, error and metadata.@type, joined by AND. Clients
-// use no other part of the filter language.
+// An operationFilter is a filter of ListOperations: conditions on name, done, error and metadata.@type, joined by AND.
+// Clients use no other part of the filter language.
 type operationFilter []func(*longrunningpb.Operation) bool
 
 func (f operationFilter) match(op *longrunningpb.Operation) bool {

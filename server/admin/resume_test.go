@@ -24,7 +24,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A client calls the administrative services, and waits for the operations that it starts.
+// A client calls the methods of the administrative services in a test.
 type client struct {
 	*testing.T
 	*Admin
@@ -282,8 +282,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeWhenTheClockWasSetBack: operations are resumed in the order in which they began, even if the clock was set back
-// between them.
+// TestResumeWhenTheClockWasSetBack: operations are resumed in the order in which they began, even if the clock was set
+// back between them.
 func TestResumeWhenTheClockWasSetBack(t *testing.T) {
 	fs := vfs.NewMem()
 	var back atomic.Int64 // nanoseconds by which the clock was set back
@@ -363,7 +363,8 @@ func TestCancelBeforeRestart(t *testing.T) {
 	for c.applied("change") != 1 {
 		time.Sleep(time.Millisecond)
 	}
-	if err := c.operations.keepCancelled(testDatabase + "/operations/change"); err != nil { // stored as if the process had ended before the operation
+	// Only store that the operation was cancelled, as if the process had ended before it could stop the operation.
+	if err := c.operations.keepCancelled(testDatabase + "/operations/change"); err != nil {
 		t.Fatal(err)
 	}
 	stop()

@@ -126,8 +126,8 @@ func (a *splitAdder) expiry(t *timestamppb.Timestamp) (time.Time, error) {
 	return t.AsTime(), nil
 }
 
-// addIndex adds a point of an index. The first key is the index key. The table's key may follow it in the same key, or
-// be a second key.
+// addIndex adds a point of an index. keys[0] begins with the index key. The key of the table may be appended to
+// keys[0], or may be keys[1], or may be missing.
 func (a *splitAdder) addIndex(point split.Point, keys []*databasepb.SplitPoints_Key) (err error) {
 	name := point.Index.FullName()
 	if len(keys) > 2 {

@@ -21,7 +21,7 @@ import (
 // Add and Set record the work of the request. End closes the record.
 type Recorder struct {
 	CPU    cpu.Meter
-	Splits split.Tracker // splits that the request accesses; tracked only after TrackSplits
+	Splits split.Tracker // splits that the request accesses; tracked only after TrackSplits or AddCommit
 	Wire   Wire
 	Began  time.Time
 
@@ -46,7 +46,7 @@ type Wire struct {
 
 // A Transaction is the read-write transaction that a request may be part of.
 type Transaction interface {
-	LockWait() time.Duration // waits for locks of all its requests so far
+	LockWait() time.Duration // how long all requests of the transaction have waited for locks so far
 	Touch(*stats.Access)
 	Timeline() *live.TimelineRecorder // nil if the transaction has no tag
 }
@@ -60,7 +60,7 @@ type lockWait struct {
 
 // written counts the writes of the request's commits.
 type written struct {
-	mutations int64 // rows, or key ranges, in mutations
+	mutations int64 // rows that mutations write or delete; a deleted key range counts as one
 	commits   int64 // commits that wrote something
 }
 
@@ -104,8 +104,9 @@ func (r *Recorder) LockWait() time.Duration {
 	return r.locks.transaction.LockWait() - r.locks.before
 }
 
-// WaitForClient calls send, which may wait until the client reads. It pauses the CPU meter and measures the wait. Only
-// the first message of a reply is sent without a pause, because it always fits into the client's window.
+// WaitForClient calls the function in its argument, which may wait for the client. It pauses the CPU meter meanwhile
+// and measures the wait. It does neither before the second message of the reply: the first message always fits into the
+// client's window.
 func (r *Recorder) WaitForClient(send func() error) error {
 	if r.Wire.Messages <= 1 {
 		return send()
@@ -118,8 +119,8 @@ func (r *Recorder) WaitForClient(send func() error) error {
 	return err
 }
 
-// touch adds a to the accesses that statistics record for the request's transaction. It does nothing if the request has
-// none.
+// touch adds an access to those that statistics record for the request's transaction. It does nothing if the request
+// has no transaction.
 func (r *Recorder) touch(a *stats.Access) {
 	if r.locks.transaction != nil {
 		r.locks.transaction.Touch(a)
@@ -174,8 +175,8 @@ func (r *Recorder) load() cpu.Load {
 	}
 }
 
-// outcome returns the outcome that statistics count for a request that ended with err at the time now, after the
-// duration took.
+// outcome returns the outcome that statistics count for a request. Its arguments are the error of the request, the time
+// at which the request ended, and how long it took.
 func (e Ending) outcome(err error, now time.Time, took time.Duration) stats.Outcome {
 	switch status.Code(err) {
 	case codes.OK:
@@ -191,9 +192,9 @@ func (e Ending) outcome(err error, now time.Time, took time.Duration) stats.Outc
 	return stats.Failed
 }
 
-// timedOut reports whether a cancelled request was cancelled by the client's deadline. The client measures from a
-// little earlier than the server, so its cancellation can arrive before the server sees the deadline pass. So timedOut
-// also returns true if the time left is less than a tenth of the time from the begin of the request to its deadline.
+// timedOut reports whether a cancelled request was cancelled by the client's deadline. The client starts to measure a
+// little earlier than the server, so its cancellation can arrive before the server sees the deadline pass. Therefore
+// timedOut also returns true if less than a tenth of the time between the request's start and its deadline is left.
 func (e Ending) timedOut(now time.Time, took time.Duration) bool {
 	if e.Deadline.IsZero() {
 		return false

@@ -28,7 +28,8 @@ func (r *Recorder) AnnounceStatement(s *prepare.Statement, tag string, kind stat
 // Continue says that the request fetches rows of a statement or read that an earlier request announced.
 func (r *Recorder) Continue() { r.query.Continues, r.read.Continues = true, true }
 
-// StartChangeStream says that the statement is a query of a change stream, which waits for changes. Call StartStatement first.
+// StartChangeStream says that the statement is a query of a change stream, which waits for changes. Call StartStatement
+// first.
 func (r *Recorder) StartChangeStream() { r.changeStream = true }
 
 // StartRefusedStatement records a statement that was refused before it ran; statistics count it as a failed query. It

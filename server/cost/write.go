@@ -7,14 +7,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// AddMutations adds the number of rows, or key ranges, in mutations.
+// AddMutations adds the number of rows that mutations write or delete. A deleted key range counts as one row.
 func (r *Recorder) AddMutations(rows int64) { r.write.mutations += rows }
 
 // AddCommitWait adds the time that a commit waited for locks.
 func (r *Recorder) AddCommitWait(d time.Duration) { r.locks.committing += d }
 
-// AddCommit adds a committed transaction to the record. If the request's CPU time was measured, it also adds the splits
-// that the transaction wrote to, which are charged with that time (TrackSplits).
+// AddCommit adds a committed transaction to the record. If the request's CPU time is measured, AddCommit also adds the
+// splits that the transaction wrote to, because they are charged with that time (see TrackSplits).
 func (r *Recorder) AddCommit(db *database.Database, tx *txn.Tx) {
 	if tx.Stats().Keys > 0 {
 		r.AddCommits(1)

@@ -35,13 +35,13 @@ func streamArrays(ctx context.Context, c *rpc.Call, r *result.Result, from *exec
 			r.Sent += int64(end - at)
 			at = end
 			if err := ctx.Err(); err != nil {
-				return err // CancelFlightInfo ended the query; if the client ends the call, sending fails
+				return err // CancelFlightInfo has ended ctx but not the call, so sending does not fail
 			}
 		}
 	}
 }
 
-// writeArrays sends a batch with the values of arrays whose indexes are in [at, end).
+// writeArrays sends a batch with the values whose indexes in the arrays are in [at, end).
 func (w *writer) writeArrays(columns []columnar.Column, arrays []arrow.Array, at, end int) error {
 	list := make([]arrow.Array, len(arrays))
 	for i, a := range arrays {

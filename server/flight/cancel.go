@@ -17,8 +17,8 @@ type running struct {
 	of   map[string]map[int64]context.CancelFunc // by ticket and number of the query
 }
 
-// start registers a query that reads a ticket. The caller runs the query under the returned context, and then calls
-// done.
+// start registers a query that DoGet runs for a ticket. The caller runs the query under the returned context, and then
+// calls the returned function.
 func (r *running) start(ctx context.Context, ticket []byte) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	r.mu.Lock()
@@ -42,7 +42,7 @@ func (r *running) start(ctx context.Context, ticket []byte) (_ context.Context, 
 	}
 }
 
-// cancel cancels the running queries that read a ticket, and reports whether there were any.
+// cancel cancels the queries that DoGet is running for a ticket, and reports whether there were any.
 func (r *running) cancel(ticket []byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *running) cancel(ticket []byte) bool {
 	return len(list) > 0
 }
 
-// cancelInfo cancels the queries that read a FlightInfo's tickets. The tickets stay valid.
+// cancelInfo cancels the queries that DoGet is running for the tickets of a FlightInfo. The tickets stay valid.
 func (s *Service) cancelInfo(_ context.Context, req *flightpb.CancelFlightInfoRequest, c *rpc.Call) (proto.Message, error) {
 	reply := &flightpb.CancelFlightInfoResult{Status: flightpb.CancelStatus_CANCEL_STATUS_NOT_CANCELLABLE}
 	for _, e := range req.GetInfo().GetEndpoint() {

@@ -24,9 +24,9 @@ import (
 // bytes. It has at most the rows of one commit (table.MaxMutations), or in a transaction at most batchStatements rows.
 const (
 	chunkBytes = 2 << 20
-	// chunkFactor is the memory that a commit takes for each byte of a chunk: as columns, as keys and values, and in
-	// the written batch. rowChunkFactor is the memory for each byte of a chunk that statements write, as values and
-	// parameters.
+	// chunkFactor is how many bytes of memory a commit takes for each byte of a chunk: as columns, as keys and values,
+	// and in the engine's batch. rowChunkFactor is how many bytes INSERT statements in a transaction take for each byte
+	// of a chunk: as values and as parameters.
 	chunkFactor    = 4
 	rowChunkFactor = 16
 )
@@ -37,7 +37,7 @@ type chunk struct {
 	batches []arrow.RecordBatch
 	rows    int
 	bytes   int64
-	kept    int64           // bytes of messages that the batches keep in memory, including rows already written
+	kept    int64           // bytes of the client's messages to which the batches refer, even of rows already written
 	account *memory.Account // account that is charged for the batches; nil if there are none
 }
 
@@ -63,9 +63,9 @@ func (g *ingestion) limitChunk() (err error) {
 // the chunk before it is full. It does not do so if the client wants all rows in one commit.
 const keptBytes = 4 * chunkBytes
 
-// mostBytes is the limit of the rows of one batch, as batchBytes counts them: collect refuses more rows as too large
-// for a commit. The limit is far above MaxCommitBytes, because the two count differently. For an element of a list that
-// takes one byte of a commit, batchBytes counts at least 16 bytes.
+// mostBytes is the maximum size of the rows of one batch in bytes, as batchBytes counts them. If the rows are larger,
+// collect refuses them as too large for a commit. mostBytes is far above MaxCommitBytes, because batchBytes can count
+// far more than the bytes of a commit: at least 16 bytes for an element of a list that takes one byte of a commit.
 const mostBytes = table.MaxCommitBytes * 16
 
 // addBatch adds the rows of a batch to the chunk, and writes each chunk that is full. size is the number of bytes that
@@ -106,8 +106,8 @@ func (g *ingestion) addRows(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// batchBytes estimates the bytes of the rows of a batch with the indexes in [from, to). It may stop counting when the
-// number exceeds the argument most.
+// batchBytes estimates the size in bytes of the rows of a batch with the indexes in [from, to). It may stop counting
+// when the size exceeds its last argument.
 func batchBytes(batch arrow.RecordBatch, from, to int, most int64) (n int64) {
 	for _, col := range batch.Columns() {
 		if n += columnar.BytesOf(col, from, to, most-n); n > most {
@@ -206,8 +206,8 @@ func (g *ingestion) load(batch arrow.RecordBatch) *Load {
 	return l
 }
 
-// commitChunk commits the rows. If an older transaction aborts the commit, commitChunk tries again, up to
-// commitAttempts times.
+// commitChunk commits the rows of a batch. If an older transaction aborts the commit, commitChunk tries again. It makes
+// at most commitAttempts attempts.
 func (g *ingestion) commitChunk(batch arrow.RecordBatch) (err error) {
 	for range commitAttempts {
 		if err = g.api.Load(g.ctx, g.load(batch), g.call); !usererror.IsAborted(err) {

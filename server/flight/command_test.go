@@ -304,7 +304,8 @@ func TestSqlInfo(t *testing.T) {
 	}
 }
 
-// TestTypeInfo checks that a client gets all types in ascending order of their numbers, or the types of one number.
+// TestTypeInfo checks that a client gets all types in ascending order of their XdbcDataType, or only the types with the
+// XdbcDataType that it asks for.
 func TestTypeInfo(t *testing.T) {
 	all := typeInfo(nil)
 	kinds := all.Column(1).(*array.Int32).Int32Values()

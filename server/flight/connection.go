@@ -38,9 +38,9 @@ type connection struct {
 // are forgotten.
 const keptConnections = 10_000
 
-// began records the newest transaction of the call's connection. in is a request that names this transaction. began
-// returns the connection's number, or 0 if the client's address is unknown. isOpen reports whether the transaction of a
-// request is open.
+// began records the newest transaction of the call's connection. The second argument is a request that names this
+// transaction. began returns the connection's number, or 0 if the client's address is unknown. isOpen reports whether
+// the transaction of a request is open.
 func (cs *connections) began(c *rpc.Call, in *spannerpb.ExecuteSqlRequest, isOpen func(*spannerpb.ExecuteSqlRequest) bool) uint64 {
 	address := c.Connection()
 	if address == "" {

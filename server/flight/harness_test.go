@@ -166,7 +166,7 @@ func (n *numbers) Fill(columns []value.Column, size int) (rows int, err error) {
 
 func (n *numbers) DataSize() int64 { return 8 * n.sent }
 
-// A client is a transport that keeps the server's replies, and that gives the server the messages in upload.
+// A client is a transport that keeps the server's replies, and that gives the server the messages in the field upload.
 type client struct {
 	headers map[string]string
 	peer    string
@@ -234,7 +234,8 @@ func (c *client) callFor(ctx context.Context, s *Service, method string, request
 	return m, err
 }
 
-// testHeaders returns the headers in more, a list of names and values, and a header that names a database.
+// testHeaders returns a header that names a database, and the headers in its arguments, which are the name and the
+// value of each header in turn.
 func testHeaders(more ...string) map[string]string {
 	h := map[string]string{databaseHeader: "projects/p/instances/i/databases/d"}
 	for i := 0; i < len(more); i += 2 {

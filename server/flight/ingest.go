@@ -41,7 +41,7 @@ type ingestion struct {
 	session string
 	in      *spannerpb.TransactionSelector // nil if there is no transaction
 	op      table.Op
-	table   string // name of the table, with that of its schema
+	table   string // TABLE, or SCHEMA.TABLE for a table in a named schema
 	whole   bool   // one commit writes all rows
 	columns []string
 	types   []*value.Type
@@ -147,7 +147,8 @@ func (g *ingestion) isMissing() bool {
 	return err != nil
 }
 
-// quoted returns a name in GoogleSQL's quotes. The name may begin with that of a schema and a dot.
+// quoted returns the name of a column or a table in GoogleSQL's quotes. A dot in the name separates a schema from its
+// table, so the two parts are quoted separately.
 func quoted(name string) string {
 	return "`" + strings.ReplaceAll(strings.NewReplacer("\\", "\\\\", "`", "\\`").Replace(name), ".", "`.`") + "`"
 }

@@ -70,7 +70,8 @@ func (s *Service) openPrepared(handle []byte, c *rpc.Call) (*ticket, error) {
 	return openTicket(s.tokens, c, handle, "prepared_statement_handle", ticketStatement)
 }
 
-// A binding says for each column of a batch which parameter of a statement gets its values, and of which type it is.
+// A binding says, for each column of a batch, which parameter of a statement gets the column's values, and which type
+// the parameter has.
 type binding struct {
 	names []string // names of the statement's parameters, by column of the batch
 	types []*value.Type

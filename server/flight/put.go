@@ -63,8 +63,9 @@ func (s *Service) putUpdate(ctx context.Context, command *flightpb.CommandStatem
 	return answerCount(c, n)
 }
 
-// update runs a statement that writes, in the transaction that req names, or in a new one. Unless returned is nil,
-// update passes it the rows of THEN RETURN before anything is committed. It returns the number of changed rows.
+// update runs a statement that writes, in the transaction that req names, or in a new one. It returns the number of
+// changed rows. If its last argument is not nil, update calls this function with the rows of THEN RETURN before
+// anything is committed.
 func (s *Service) update(ctx context.Context, req *spannerpb.ExecuteSqlRequest, d *Description, c *rpc.Call, returned func(*result.Result) error) (rows int64, err error) {
 	if d.IsDDL {
 		return 0, s.api.UpdateSchema(ctx, req.Session, req.Sql)
@@ -182,7 +183,9 @@ func (s *Service) putParameters(ctx context.Context, command *flightpb.CommandPr
 	if err != nil {
 		return err
 	}
-	t.request.Transaction = own // the new handle names the original transaction, because each use of a handle calls follow
+	// The new handle names the statement's original transaction, as the old one does, because each use of a handle
+	// calls the method follow anew.
+	t.request.Transaction = own
 	sealed, err := t.seal(s.tokens)
 	if err != nil {
 		return err
@@ -203,7 +206,8 @@ func (s *Service) describePrepared(ctx context.Context, t *ticket, c *rpc.Call) 
 	return s.api.Describe(ctx, req, c)
 }
 
-// eachRow calls do with the bound parameters of each row of an upload, and charges their memory to the call.
+// eachRow calls the function do with the parameters that each row of an upload gives. It charges the memory of these
+// parameters to the call.
 func (s *Service) eachRow(ctx context.Context, d *Description, up *upload, do func(boundRow) error) error {
 	return up.each(ctx, func(batch arrow.RecordBatch, _ int64) error {
 		b, err := bindingOf(d, batch.Schema())
@@ -253,10 +257,10 @@ func (u *upload) message() (m arrowmessage.Message, err error) {
 	}
 }
 
-// each calls do for each batch of rows, which is valid until do returns. size is the number of bytes that stay in
-// memory if do retains the batch: the message, what the decoder has allocated for the batch, and the dictionaries that
-// were replaced since the previous batch, because older batches may still use these. The memory of the decoder is
-// charged to an account of its own.
+// each calls the function do for each batch of rows. The batch is valid until the function returns. size is the number
+// of bytes that stay in memory if the function retains the batch: the bytes of the message, the bytes that the decoder
+// has allocated for the batch, and those of dictionaries that were replaced since the previous batch, because older
+// batches may still use them. The memory of the decoder is charged to an account of its own.
 func (u *upload) each(ctx context.Context, do func(batch arrow.RecordBatch, size int64) error) error {
 	account := u.call.Memory.Beside(memory.Request)
 	defer account.Close()
@@ -273,7 +277,7 @@ func (u *upload) each(ctx context.Context, do func(batch arrow.RecordBatch, size
 	return err
 }
 
-// read calls do for each batch of rows. A client that sends no message causes no error.
+// read calls the function do for each batch of rows. If the client sends no message, read returns no error.
 func (u *upload) read(do func(batch arrow.RecordBatch, size int64) error, charge arrowmessage.Charge) error {
 	first, err := u.message()
 	if err != nil {

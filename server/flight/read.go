@@ -13,9 +13,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
-// Two requests of google.spanner.v1 are also commands: ReadRequest and ExecuteSqlRequest (see queryOf). With them a
-// client of Spanner's API gets the same rows as columns. The read or query runs in the client's own session and
-// transaction, and can be a partition of PartitionRead or PartitionQuery.
+// Two requests of google.spanner.v1 are also commands: ReadRequest and ExecuteSqlRequest (see queryOf). With these
+// commands a client of Spanner's API gets the rows of a read or a query as Arrow columns. The read or query runs in the
+// client's own session and transaction, and can be a partition of PartitionRead or PartitionQuery.
 
 // readInfo returns the FlightInfo of a ReadRequest.
 func (s *Service) readInfo(ctx context.Context, req *spannerpb.ReadRequest, c *rpc.Call) (*flightpb.FlightInfo, error) {

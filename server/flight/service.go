@@ -78,7 +78,7 @@ type Fetch struct {
 // A Load is a group of rows, given as columns, that are written together.
 type Load struct {
 	Session string
-	Table   string // name of the table, with that of its schema
+	Table   string // TABLE, or SCHEMA.TABLE for a table in a named schema
 	Op      table.Op
 	Columns []string
 	Rows    int
@@ -97,8 +97,8 @@ type Description struct {
 	IsDML bool
 	// IsPartitionable says that PartitionQuery accepts the statement.
 	IsPartitionable bool
-	// Transaction is the id of a read-only transaction at the timestamp of the description. It is nil if the request
-	// named a transaction. The transaction can be read until Expires.
+	// Transaction is the id of a read-only transaction in which a query can run later, until Expires. The transaction
+	// reads at the timestamp at which the query was described. Transaction is nil if the request named one itself.
 	Transaction []byte
 	Expires     time.Time
 }

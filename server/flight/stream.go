@@ -63,7 +63,7 @@ func stream(ctx context.Context, c *rpc.Call, r *result.Result, o columnar.Optio
 			return err
 		}
 		if err := ctx.Err(); err != nil {
-			return err // CancelFlightInfo ended the query; if the client ends the call, sending fails
+			return err // CancelFlightInfo has ended ctx but not the call, so sending does not fail
 		}
 		batch.Reset()
 	}
@@ -87,7 +87,7 @@ func fill(b *columnar.Batch, from result.Rows, size int) (rows int, err error) {
 // maxRows is approximately the maximum number of rows in a batch.
 const maxRows = 64 << 10
 
-// arrowError converts err, from the conversion of rows to Arrow columns, to an error for the client.
+// arrowError returns the error that the client gets if err occurred while rows were converted to Arrow columns.
 func arrowError(err error) error {
 	if r := (*columnar.RangeError)(nil); errors.As(err, &r) {
 		instead := "Select a part of it, or convert it to STRING."
@@ -228,7 +228,7 @@ func store(to *bytes.Buffer, r *result.Result, columns []columnar.Column, o colu
 	return w.Close()
 }
 
-// sendStored sends the Arrow stream that store has written into a ticket.
+// sendStored sends the rows in data, an Arrow stream that the function store has written for a ticket.
 func sendStored(ctx context.Context, c *rpc.Call, data []byte) error {
 	r, err := ipc.NewReader(bytes.NewReader(data))
 	if err != nil {

@@ -19,8 +19,9 @@ import (
 type ticket struct {
 	kind    ticketKind
 	options columnar.Options
-	// request is a statement, or a partition of one, in a read-only transaction that fixes its timestamp. In some kinds
-	// of tickets it only names a session or a transaction.
+	// request is a statement, or a partition of a query. For a query that DoGet runs, the request names a transaction,
+	// usually a read-only one that fixes the timestamp of the query. In some kinds of tickets the request has no
+	// statement, and only names a session or a transaction.
 	request *spannerpb.ExecuteSqlRequest
 	// divided says that the server has divided the query, and request is one partition of it.
 	divided bool
@@ -68,8 +69,8 @@ func (t *ticket) seal(k token.Key) ([]byte, error) {
 	return k.Seal(append(dst, t.data...), 0), nil
 }
 
-// openTicket decodes a ticket, which must be of one of the given kinds. The argument what is the name of the ticket in
-// errors, such as "ticket".
+// openTicket decodes a ticket, which must be of one of the given kinds. The string in its fourth argument names the
+// ticket in errors, for example "ticket" or "transaction_id".
 func openTicket(k token.Key, c *rpc.Call, data []byte, what string, kinds ...ticketKind) (*ticket, error) {
 	body, ok := k.Open(data)
 	if !ok || len(body) < ticketHead || body[0] != ticketVersion {

@@ -209,8 +209,8 @@ func TestTicketsOutliveTheServer(t *testing.T) {
 	}
 }
 
-// TestCancel checks that CancelFlightInfo cancels all queries that read the given ticket, and no queries of other
-// tickets. When no query reads the ticket, it must return NOT_CANCELLABLE.
+// TestCancel checks that CancelFlightInfo cancels all queries that are running for the given ticket, and no queries of
+// other tickets. When no query is running for the ticket, it must return NOT_CANCELLABLE.
 func TestCancel(t *testing.T) {
 	one, other := sealed(t, &ticket{kind: ticketQuery, request: testRequest()}), sealed(t, &ticket{kind: ticketRead, request: testRequest()})
 	s := New(new(fakeAPI), testKey, 1)

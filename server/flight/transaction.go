@@ -53,11 +53,13 @@ func (s *Service) commit(ctx context.Context, session string, id []byte, c *rpc.
 	return s.api.Commit(ctx, &spannerpb.CommitRequest{Session: session, Transaction: &spannerpb.CommitRequest_TransactionId{TransactionId: id}, Mutations: mutations}, c)
 }
 
-// commitAttempts is how often a statement without a transaction is tried at most, if other transactions abort it.
+// commitAttempts is the maximum number of attempts to run a statement without a transaction, or to commit a chunk of a
+// bulk load, if other transactions abort it.
 const commitAttempts = 8
 
-// inTransaction calls do with the transaction that a request names. If the request names none, inTransaction begins a
-// transaction, and commits it after do. If that transaction is aborted, inTransaction calls do again in a new one.
+// inTransaction calls the function do with the transaction that a request names. If the request names none,
+// inTransaction begins a transaction, calls the function with it, and commits it. If that transaction is aborted,
+// inTransaction tries again with a new one.
 func (s *Service) inTransaction(ctx context.Context, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, do func(*spannerpb.TransactionSelector) error) (err error) {
 	if req.Transaction.GetId() != nil {
 		return do(req.Transaction)
@@ -74,7 +76,8 @@ func (s *Service) inTransaction(ctx context.Context, req *spannerpb.ExecuteSqlRe
 		if err == nil {
 			return nil
 		}
-		_ = s.api.Rollback(context.WithoutCancel(ctx), &spannerpb.RollbackRequest{Session: req.Session, TransactionId: t.Id}) // it may have ended already
+		// Rollback may fail, because the transaction may have ended already.
+		_ = s.api.Rollback(context.WithoutCancel(ctx), &spannerpb.RollbackRequest{Session: req.Session, TransactionId: t.Id})
 		if !usererror.IsAborted(err) || ctx.Err() != nil {
 			return err
 		}

@@ -22,9 +22,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestOwnTransaction checks that a statement without a transaction runs in a transaction of its own. If the
-// transaction is aborted, it must be repeated, at most commitAttempts times, and each new transaction must name the
-// one before. After any other error it must not be repeated. A transaction that was not committed must be rolled back.
+// TestOwnTransaction checks that a statement without a transaction runs in a transaction of its own. If the transaction
+// is aborted, the statement must run again in a new transaction, which names the one before. There must be at most
+// commitAttempts transactions. After any other error the statement must not run again. A transaction that was not
+// committed must be rolled back.
 func TestOwnTransaction(t *testing.T) {
 	other := usererror.TableNotFound("t")
 	for _, test := range []struct {
@@ -347,8 +348,9 @@ func TestBoundQuery(t *testing.T) {
 	}
 }
 
-// TestIngestedChunks checks that rows without a transaction are committed in chunks that do not exceed the rows and
-// bytes of one commit. With the header for one commit, all rows must be written together.
+// TestIngestedChunks checks that rows without a transaction are committed in chunks, which have at most the rows of one
+// commit, and at most chunkBytes bytes or a single row. With the header for one commit, all rows must be written
+// together.
 func TestIngestedChunks(t *testing.T) {
 	wide := func(rows, size int) arrow.RecordBatch {
 		b := array.NewStringBuilder(arrowmemory.DefaultAllocator)
@@ -391,8 +393,8 @@ func TestIngestedChunks(t *testing.T) {
 }
 
 // TestFailedIngest checks that the error of a chunk says how many rows were committed before that chunk, also if the
-// error comes from the store or from the memory budget. The server repeats an aborted commit, at most commitAttempts
-// times.
+// error comes from the store or from the memory budget. If the commit of a chunk is aborted, the server must try again,
+// with at most commitAttempts attempts in all.
 func TestFailedIngest(t *testing.T) {
 	api := &fakeAPI{description: Description{Columns: columnsNamed("a")}, loadLimit: 10}
 	loads := 0

@@ -124,8 +124,8 @@ func (c *connections) watch(closing <-chan struct{}) {
 
 // closeOverdue closes connections for one of three reasons: a request has been arriving for longer than
 // listener.ReceiveTime, a message for which the budget is already charged comes too slowly, or the client does not read
-// replies that are charged to the budget. now is the current tick. It closes the whole connection, because gRPC's
-// library offers no way to end one request.
+// replies that are charged to the budget. closeOverdue closes the whole connection, because gRPC's library offers no
+// way to end one request. Its argument is the current tick.
 func (c *connections) closeOverdue(now int64) {
 	before := now - int64(listener.ReceiveTime/watchEvery)
 	for _, conn := range c.which(func(conn *connection) bool { return conn.receivingSince() < before || conn.behind(now) }) {
@@ -138,8 +138,7 @@ func (c *connections) closeOverdue(now int64) {
 	}
 }
 
-// which calls the function in its argument, holds, for each open connection, and returns the connections for which the
-// result is true.
+// which returns the open connections for which the function in its argument returns true.
 func (c *connections) which(holds func(*connection) bool) (found []*connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,8 +150,7 @@ func (c *connections) which(holds func(*connection) bool) (found []*connection) 
 	return found
 }
 
-// close calls the function in its argument, holds, for each open connection, and closes the connections for which the
-// result is true.
+// close closes the open connections for which the function in its argument returns true.
 func (c *connections) close(holds func(*connection) bool) {
 	for _, conn := range c.which(holds) {
 		_ = conn.Close()

@@ -14,14 +14,14 @@ import (
 
 const (
 	// freeHolding is the number of bytes that the streams of one connection can take without a charge: thirty small
-	// requests at once, or their replies. So most connections do not touch the budget, which all connections share. It
-	// is small because each of listener.MaxGRPC connections can take so many bytes outside the budget.
+	// requests at once, or their replies. So most connections do not touch the budget, which all connections share.
+	// freeHolding is small because each of listener.MaxGRPC connections can take freeHolding bytes outside the budget.
 	freeHolding = 256 << 10
 	// streamBytes is the memory in bytes that gRPC's library takes for an open stream, except for its headers: its
 	// context, its metadata as a map, and the stack of the goroutine that waits for its message.
 	streamBytes = 8 << 10
-	// headerFactor is the greatest factor by which a compressed header grows when it is decompressed: the shortest
-	// codes have five bits (https://www.rfc-editor.org/rfc/rfc7541#appendix-B).
+	// headerFactor is an upper bound for the factor by which the text of a compressed header grows when it is
+	// decompressed: the shortest code for a byte has five bits (https://www.rfc-editor.org/rfc/rfc7541#appendix-B).
 	headerFactor = 2
 )
 
@@ -30,8 +30,8 @@ const (
 // not read, or does not finish its requests. So bytes beyond freeHolding are charged to the budget.
 type holding struct {
 	budget *memory.Budget
-	bytes  atomic.Int64 // bytes that the library keeps
-	room   atomic.Int64 // limit of bytes: freeHolding plus the charge of account
+	bytes  atomic.Int64 // number of bytes that the library keeps
+	room   atomic.Int64 // limit of the field bytes without a further charge: freeHolding plus the charge of account
 
 	mu      sync.Mutex
 	account *memory.Account
@@ -83,8 +83,8 @@ func (h *holding) release(n int64) {
 	}
 }
 
-// settle adapts the charge of the connection's account to the counted bytes. If its argument more is not nil, it first
-// merges that account into the connection's. It reports whether the charge covers the counted bytes.
+// settle first adds the account in its argument, unless that is nil, to the account of the connection. Then it adapts
+// the charge of the connection's account to the counted bytes, and reports whether the charge covers them.
 func (h *holding) settle(more *memory.Account) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -32,21 +32,21 @@ type inbound struct {
 	all *connections
 
 	r     *bufio.Reader
-	ahead bytes.Buffer // bytes that the library reads before those of left
+	ahead bytes.Buffer // bytes that the library gets before it gets more bytes of r
 	left  int          // bytes of the frame, or of the client's preface, that the library has not yet read
 
 	unproductive int // frames since the last one with content
 
 	written    outgoing
 	sent       atomic.Int64 // bytes of replies that the library has begun to write
-	lastSent   int64        // value of sent at the last call of stalled
-	lastSentAt int64        // tick since which sent has this value
+	lastSent   int64        // value of the field sent at the last call of the method stalled
+	lastSentAt int64        // tick of the last call of stalled that found sent changed, or no replies waiting
 	held       *holding
 
 	mu     sync.Mutex
 	block  int                // length of the last stream's compressed headers in bytes
 	opened map[uint32]int64   // bytes reserved for the headers of each stream
-	owed   int64              // sum of opened
+	owed   int64              // sum of the bytes in opened
 	last   uint32             // number of the newest stream, which is the highest
 	begun  begun              // zero once content of the newest stream has come
 	open   map[uint32]*upload // by stream
@@ -57,8 +57,8 @@ type inbound struct {
 type begun struct {
 	stream  uint32
 	receipt *receipt // nil if the headers are not those of a request to the dispatcher's services
-	small   bool     // see upload.small
-	several bool     // see upload.several
+	small   bool     // the stream is a request of gRPC's own services
+	several bool     // the stream consists of any number of requests
 }
 
 const (
@@ -278,8 +278,8 @@ func (c *inbound) upload(up *upload, f dataFrame) {
 	switch {
 	case up.refusal != nil:
 		up.end()
-		// instead is what the library gets instead of the message. It is empty if the library already has the beginning
-		// of the message.
+		// The library gets an empty message and the end of the stream instead of the refused message. If the library
+		// already has the beginning of the message, it gets only the end of the stream.
 		var instead []byte
 		if k > 0 {
 			instead = make([]byte, messageHeader)
@@ -387,7 +387,7 @@ type outgoing struct {
 	content int64 // bytes of all DATA frames so far
 }
 
-// look inspects the written bytes p, and calls ended for each stream that ends in them.
+// look inspects the written bytes p. For each stream that ends in these bytes, look calls the function ended.
 func (o *outgoing) look(p []byte, ended func(stream uint32)) {
 	for len(p) > 0 {
 		if o.left > 0 {

@@ -27,8 +27,8 @@ type Server struct {
 	closing     chan struct{}
 }
 
-// NewServer returns a server; Serve starts it. It counts its connections in count, and refuses requests of web pages
-// that origins does not allow.
+// NewServer returns a server; Serve starts it. The parameter count counts and limits the server's connections. The
+// parameter origins says which web pages may send requests; the server refuses requests of other web pages.
 func NewServer(d *rpc.Dispatcher, count *listener.Connections, origins *listener.Origins, log *slog.Logger) *Server {
 	conns := newConnections(count, d.Memory(), log)
 	s := &Server{grpc.NewServer(serverOptions(conns, origins)...), conns, make(chan struct{})}
@@ -76,7 +76,7 @@ func serverOptions(conns *connections, origins *listener.Origins) []grpc.ServerO
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxSendMsgSize(maxMessage),
 		grpc.NumStreamWorkers(uint32(4 * runtime.GOMAXPROCS(0))),
-		grpc.ReadBufferSize(0), // an inbound has its own buffer
+		grpc.ReadBufferSize(0), // the type inbound has a buffer
 		grpc.WriteBufferSize(64 << 10),
 		grpc.StaticStreamWindowSize(window),
 		grpc.StaticConnWindowSize(16 * window),
@@ -85,9 +85,10 @@ func serverOptions(conns *connections, origins *listener.Origins) []grpc.ServerO
 	}
 }
 
-// begin accepts or refuses a request when its headers have come. It cannot wait for the handler, because the library
-// reads the message of most methods before it calls the handler. Requests of the library's own services get no receipt.
-// They have no transport, so the server would not notice when such a request has been received.
+// begin accepts or refuses a request when its headers have come. The handler would do that too late, because the
+// library reads the message of most methods before it calls the handler. Requests of the library's own services, health
+// and reflection, get no receipt: they have no transport, which would mark the receipt when the request has been
+// received.
 func begin(ctx context.Context, info *tap.Info, origins *listener.Origins) (context.Context, error) {
 	if err := checkOrigin(origins, info); err != nil {
 		return ctx, err
@@ -155,7 +156,8 @@ func (s *Server) Serve(l net.Listener) error {
 // Close stops the server. Requests that have not ended when the grace time has passed are cut off.
 func (s *Server) Close(grace time.Duration) {
 	close(s.closing)
-	s.connections.close(func(c *connection) bool { return !c.asked() }) // gRPC's library waits for their handshakes
+	// Close the connections without any request. Otherwise gRPC's library would wait for their handshakes.
+	s.connections.close(func(c *connection) bool { return !c.asked() })
 	stop := time.AfterFunc(grace, func() {
 		s.connections.close(func(*connection) bool { return true })
 		s.server.Stop()

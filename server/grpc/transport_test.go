@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// TestTimingCostsNothingUnasked: looking whether a request asks for server-timing allocates nothing.
+// TestTimingCostsNothingUnasked: to check whether a request asks for server-timing allocates nothing.
 func TestTimingCostsNothingUnasked(t *testing.T) {
 	ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("user-agent", "x", "x-goog-request-params", "session=s"))
 	if n := testing.AllocsPerRun(100, func() {

@@ -37,15 +37,17 @@ type upload struct {
 	// longMessage bytes or more is received only if there is memory for it. Shorter messages need no charge before they
 	// arrive: before the handler asks for them, at most a stream's window of bytes can arrive.
 	several bool
-	charged []*memory.Account // if several: the accounts of messages that have begun and are not yet decoded; nil for a short message
+	// charged is for a stream of several messages. It has an element for each message that has begun and is not yet
+	// decoded: the account of the message, or nil if the message is shorter than longMessage.
+	charged []*memory.Account
 	header  [messageHeader]byte
-	have    int // number of bytes in header
+	have    int // number of bytes in header that have come
 	length  int // length of the message in bytes
 	left    int // bytes that may still come
 
 	account *memory.Account // account of the message; nil if nothing is charged, or the codec has taken it
-	waiting int             // the bytes of this upload in uploads.waiting
-	refusal error           // why the upload is refused; what still arrives of the stream is dropped
+	waiting int             // how many bytes of uploads.waiting are for this upload
+	refusal error           // why the upload is refused, or nil; the rest of a refused stream is dropped
 }
 
 // begin charges for the upload's message, whose length is known. It fails if there is no memory for it.

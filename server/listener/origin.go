@@ -14,8 +14,8 @@ import (
 // Origin, or say in Sec-Fetch-Site whether page and listener belong to one site
 // (https://www.w3.org/TR/fetch-metadata/). Other clients send neither header, and their requests are allowed.
 type Origins struct {
-	allowed  []string // origins that a flag allows
-	hosts    []string // names of the host that a flag gives
+	allowed  []string // origins that the server's options allow
+	hosts    []string // further names of the machine, from the server's options
 	loopback bool
 }
 
@@ -57,7 +57,7 @@ func (o *Origins) CheckPage(host, origin, site string) error {
 	return nil
 }
 
-// Allows reports whether a flag allows the origin.
+// Allows reports whether the server's options allow requests from web pages of an origin.
 func (o *Origins) Allows(origin string) bool {
 	return origin != "" && slices.Contains(o.allowed, origin)
 }
@@ -75,14 +75,15 @@ func (o *Origins) ownName(host string) bool {
 	return slices.ContainsFunc(o.hosts, func(h string) bool { return strings.EqualFold(h, name) })
 }
 
-// ownOrigin reports whether origin is the server's own: a page that was loaded from this host.
+// ownOrigin reports whether origin is that of web pages from this server itself. The parameter host is the header Host
+// of the request.
 func ownOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && host != "" && strings.EqualFold(u.Host, host)
 }
 
-// CheckOrigin checks an origin that the user gives in a flag. It returns an error if origin is not the origin of web
-// pages, with scheme and host.
+// CheckOrigin checks an origin that the user gives in an option. It returns an error unless origin consists of a
+// scheme, http or https, and a host, which may have a port.
 func CheckOrigin(origin string) error {
 	u, err := url.Parse(origin)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.Scheme+"://"+u.Host != origin {
@@ -91,8 +92,8 @@ func CheckOrigin(origin string) error {
 	return nil
 }
 
-// CheckHost checks a host that the user gives in a flag. It returns an error if host is not the name or the address of
-// a host, without scheme and port.
+// CheckHost checks a host that the user gives in an option. It returns an error if host is not the name or the address
+// of a host, without scheme and port.
 func CheckHost(host string) error {
 	if host == "" || strings.ContainsAny(host, "/: ") && net.ParseIP(strings.Trim(host, "[]")) == nil {
 		return errors.New("want a host name alone, such as db.test, without scheme and port")

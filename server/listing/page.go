@@ -23,8 +23,8 @@ type PageRequest interface {
 	GetPageToken() string
 }
 
-// Page returns the page of list that req asks for, and the token of the next page, which is "" after the last one. list must be
-// sorted by name.
+// Page returns the page of list that req asks for, and the token of the next page. After the last page the token is "".
+// list must be sorted by name.
 func Page[T any](req PageRequest, list []T, name func(T) string) ([]T, string, error) {
 	after, size, err := Bounds(req)
 	if err != nil {
@@ -68,13 +68,14 @@ const checksumSize = 8
 // The checksum has no secret key, so a token stays valid after a restart. A client that forges a token sees only what
 // it could list anyway.
 
-// NextPage returns the token of the page that follows the item named last.
+// NextPage returns the token of the page that begins after an item. The parameter last is the name of the item.
 func NextPage(req PageRequest, last string) string {
 	token := binary.BigEndian.AppendUint64(nil, pageChecksum(req, last))
 	return base64.RawURLEncoding.EncodeToString(append(token, last...))
 }
 
-// openPageToken returns the item name in a token. ok is false if the token was not made for a request like req.
+// openPageToken returns the item name in a token. ok is false if the token was not made for a request that equals req
+// in all fields but page_size and page_token.
 func openPageToken(req PageRequest, token string) (last string, ok bool) {
 	data, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(data) < checksumSize {

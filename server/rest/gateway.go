@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A Gateway serves the services of a dispatcher over HTTP with JSON. It calls the same methods as gRPC. A streamed reply is a
-// JSON array.
+// A Gateway serves the services of a dispatcher over HTTP with JSON. It calls the same methods as gRPC. A streamed
+// reply is a JSON array.
 type Gateway struct {
 	dispatcher *rpc.Dispatcher
 	routes     []*route

@@ -34,7 +34,8 @@ func unmarshalJSON(data []byte, m proto.Message) error {
 // not by line and column. It finds fields and values that the message cannot have. If the text is not JSON it finds
 // nothing, and the reply has protojson's own error.
 //
-// Each of its methods reads one value at a path, and returns false to end the check.
+// The methods message, field, entries, elements and value read the JSON value at a path. They return false to end the
+// check.
 type jsonCheck struct {
 	in    *json.Decoder
 	found error
@@ -137,8 +138,8 @@ func typeOf(f protoreflect.FieldDescriptor) string {
 	return "TYPE_" + strings.ToUpper(f.Kind().String())
 }
 
-// begins reads the next token. inside says that the token is the delimiter with, which opens an object or a list. ok is
-// true if inside is true or if the token is null, because null is valid for every field.
+// begins reads the next token. The parameter with is { or [, which opens an object or a list. inside is true if the
+// token is this delimiter. ok is true if inside is true or if the token is null, because null is valid for every field.
 func (c *jsonCheck) begins(with json.Delim) (inside, ok bool) {
 	token, err := c.in.Token()
 	inside = err == nil && token == with

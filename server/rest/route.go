@@ -19,9 +19,9 @@ type route struct {
 	descriptor protoreflect.MethodDescriptor
 	verb       string // GET, POST, ...
 	segments   []string
-	suffix     string // what follows the colon, e.g. commit
+	suffix     string // the text after the colon, such as commit; "" if there is none
 	variables  []pathVariable
-	body       string // "*", the name of a field, or "" for none
+	body       string // the field of the request that the HTTP body sets: "*" for the whole request, "" for none
 }
 
 // A pathVariable is a field that gets a part of the path: the segments with the indexes in [from, to).

@@ -39,7 +39,7 @@ func NewServer(g *Gateway, probes map[string]http.HandlerFunc, count *listener.C
 	return s
 }
 
-// handler returns a handler that counts probes and other requests apart, because Drain waits only for the other
+// handler returns a handler that counts probes and other requests separately, because Drain waits only for the other
 // requests.
 func (s *Server) handler(g *Gateway, probes map[string]http.HandlerFunc) http.Handler {
 	others := s.requests.count(g, refuseStopping)
@@ -62,7 +62,7 @@ func (s *Server) Serve(l net.Listener) error {
 }
 
 // admit returns a handler that asks origins whether it allows a request. If so, it passes the request to handler, and
-// otherwise refuses it. It also sends the headers with which browsers let pages of allowed origins read replies
+// otherwise refuses it. It also sends the headers that make browsers let pages of allowed origins read replies
 // (https://fetch.spec.whatwg.org/#http-cors-protocol).
 func admit(handler http.Handler, origins *listener.Origins) http.Handler {
 	allowed := cors.New(cors.Options{

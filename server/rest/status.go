@@ -33,7 +33,8 @@ func errorBody(err error) []byte {
 	return data
 }
 
-// HTTPStatus returns the HTTP status for the code of an error: https://cloud.google.com/apis/design/errors#handling_errors.
+// HTTPStatus returns the HTTP status for the code of an error:
+// https://cloud.google.com/apis/design/errors#handling_errors.
 func HTTPStatus(err error) int {
 	switch status.Code(err) {
 	case codes.OK:

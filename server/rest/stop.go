@@ -30,8 +30,8 @@ func newRequests() *requests {
 	return &requests{running: map[http.ResponseWriter]struct{}{}, ended: make(chan struct{})}
 }
 
-// count returns a handler that counts the request as running and calls handler. After requests.refuse was called, it
-// calls the argument refuse instead.
+// count returns a handler that counts each request as running and passes the request to the parameter handler. After
+// the method refuse was called, it passes new requests to the parameter refuse instead.
 func (r *requests) count(handler http.Handler, refuse http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if !r.begin(w) {
@@ -62,7 +62,7 @@ func (r *requests) end(w http.ResponseWriter) {
 	}
 }
 
-// refuse makes count refuse new requests.
+// refuse makes the handlers that count has returned refuse new requests.
 func (r *requests) refuse() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,7 +71,7 @@ func (r *requests) refuse() {
 	}
 }
 
-// endWithin waits until all requests have ended, or for limit. It reports whether they have ended.
+// endWithin waits until all requests have ended, but not longer than limit. It reports whether they have ended.
 func (r *requests) endWithin(limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

@@ -15,8 +15,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// decodeRequest fills req from a request's body, its query, and the values of its path. body is what readBody has
-// returned. If several set the same field, the path wins over the query, and the query over the body.
+// decodeRequest sets the fields of req from the body, the query and the path of an HTTP request. body is the
+// decompressed body, and values holds the values of the path's variables. If path and query set the same field, the
+// path wins. If query and body set the same field, the query wins.
 func decodeRequest(route *route, values []string, r *http.Request, body []byte, req proto.Message) error {
 	if route.body != "" {
 		if err := decodeBody(route.body, body, req); err != nil {
@@ -108,8 +109,8 @@ func (t fieldTree) add(d protoreflect.MessageDescriptor, path string, values []s
 	return nil
 }
 
-// jsonOf returns the JSON value of a field whose values are given as text. Most kinds stay strings, which protojson
-// accepts.
+// jsonOf returns the JSON value of a field whose values are given as text. Values of most types stay strings, which
+// protojson accepts.
 func jsonOf(f protoreflect.FieldDescriptor, values []string) any {
 	if f.IsList() {
 		list := make([]any, len(values))

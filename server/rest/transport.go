@@ -19,7 +19,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A transport is one request over REST with its call. The messages of a streamed reply are the elements of a JSON array.
+// A transport is one request over REST with its call. The messages of a streamed reply are the elements of a JSON
+// array.
 type transport struct {
 	request *http.Request
 	body    countedBody
@@ -49,7 +50,8 @@ func (b *countedBody) Read(p []byte) (int, error) {
 }
 
 // readBody reads the request's body, if its route has one, and decompresses it. The body can have limit bytes at most.
-// This happens before latency and CPU time of the call are measured, because the client decides how long it takes.
+// The gateway calls readBody before the measurement of latency and CPU time starts, because the client decides how long
+// the reading takes.
 func (t *transport) readBody(limit int) ([]byte, error) {
 	if t.route.body == "" {
 		return nil, nil
@@ -91,7 +93,7 @@ func (t *transport) Metadata(name string) []string { return t.request.Header.Val
 // Peer implements rpc.Transport.
 func (t *transport) Peer() string { return t.request.RemoteAddr }
 
-// WantsTiming implements rpc.Transport: over REST every client gets the times.
+// WantsTiming implements rpc.Transport. Over REST every client gets the header and trailer server-timing.
 func (t *transport) WantsTiming() bool { return true }
 
 // SetHeader implements rpc.Transport.

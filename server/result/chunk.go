@@ -13,7 +13,7 @@ const (
 	tagValueList   = 6<<3 | 2
 )
 
-// minCut is approximately the minimum number of bytes of an element before a cut inside the element. So every cut makes
+// A cut inside an element of a list puts at least about minCut bytes of the element before the cut. So every cut makes
 // progress. elementHead is how many bytes an element's tag and length have at most.
 const (
 	minCut      = 64
@@ -23,10 +23,10 @@ const (
 )
 
 // cut splits body, the encoding of a google.protobuf.Value, if it is longer than limit. head has limit bytes or
-// slightly more. tail is the end of body; cut overwrites bytes before it, so that a long value is not copied for each
-// piece. A client that merges head and tail as PartialResultSet.chunked_value says gets the value again. The position
-// of the cut depends only on body and limit, so a resumed stream cuts at the same positions as the broken one. ok is
-// false if body is not longer than limit or cannot be cut.
+// slightly more. tail is the end of body. cut writes tail's tag and length over the bytes of body before it, so that a
+// long value is not copied for each piece. A client that merges head and tail as PartialResultSet.chunked_value says
+// gets the value again. The position of the cut depends only on body and limit, so a resumed stream cuts at the same
+// positions as the broken one. ok is false if body is not longer than limit or cannot be cut.
 //
 //	"abcdef"           → "abc"  + "def"
 //	["ab", "cd", "ef"] → ["ab"] + ["", "cd", "ef"]      the client joins "ab" and "" to "ab"
@@ -65,8 +65,8 @@ func runeStart(s []byte, at int) int {
 }
 
 // cutList splits a list. elements are its encoded elements, which are the end of body. The client merges the last
-// element of head with the first element of tail if both are strings or lists. So if the cut falls between two such
-// elements, tail begins with an extra empty string or list.
+// element of head with the first element of tail if both are strings or lists. So if the cut is between two elements
+// and the one before it is a string or a list, tail begins with an extra empty string or list.
 func cutList(body, elements []byte, limit int) (head, tail []byte, ok bool) {
 	var previous byte // kind of the previous element
 	for at := 0; at < len(elements); {

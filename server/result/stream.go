@@ -27,7 +27,7 @@ const (
 // the current row as elements of PartialResultSet.values; AppendColumn appends one of these elements. Size and
 // ColumnSize estimate how many bytes AppendWire and AppendColumn will append. Fill reads the next rows, which together
 // have about size bytes, and appends their values to columns. It returns the number of these rows, or 0 at the end.
-// DataSize returns the bytes of data appended so far.
+// DataSize returns the number of bytes of data appended so far.
 type Rows interface {
 	Next() (bool, error)
 	Size() int
@@ -51,7 +51,7 @@ type Result struct {
 	// Undeclared holds the parameters of a PLAN request whose types were not declared; nil for other requests.
 	Undeclared []plan.Param
 	Sent       int64 // number of rows sent so far
-	liveSize   int64 // bytes of the rows of Live sent so far
+	liveSize   int64 // size in bytes of the rows of the change stream sent so far
 }
 
 // DataSize returns how many bytes of data were sent so far.

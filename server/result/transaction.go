@@ -10,11 +10,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// A Transaction is what a result's metadata says about the request's transaction.
+// A Transaction holds the part of a result's metadata that describes the request's transaction.
 type Transaction struct {
 	ID       []byte         // id of a transaction that the request began; nil if it began none
 	At       mvcc.Timestamp // timestamp of the snapshot; 0 in a read-write transaction
-	ReturnAt bool           // the client asks for At
+	ReturnAt bool           // the client asks for the timestamp, so the metadata has it
 	Sent     bool           // a message with the metadata has been sent
 }
 

@@ -42,7 +42,7 @@ func commitRequests() (list []*spannerpb.CommitRequest) {
 	return list
 }
 
-// TestUnmarshalCommit: unmarshal decodes commit requests as package proto does, and returns the same errors for
+// TestUnmarshalCommit: unmarshal decodes commit requests as package proto does, and returns an error for the same
 // malformed ones.
 func TestUnmarshalCommit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

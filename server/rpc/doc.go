@@ -2,8 +2,8 @@
 // services and methods (method.go), a request's life (call.go), and the one interface that a protocol implements
 // (transport.go). gRPC (server/grpc) and REST (server/rest) implement it; handlers see neither.
 //
-// It promises that a panic in a handler ends only that request, that a method of the proto service without a handler
-// answers UNIMPLEMENTED by name, and that every call is counted, timed and logged when it ends.
+// It promises that a panic in a handler ends only that request, that a method of the proto service that has no handler
+// answers UNIMPLEMENTED with the name of the method, and that every call is counted, timed and logged when it ends.
 //
 // Package server/cost records what a call costs in rows, locks and CPU time; server/status converts errors to statuses.
 //

@@ -16,7 +16,7 @@ const (
 	// requestOverhead is for names and for the SQL of a statement, which has at most 1,000,000 characters.
 	requestOverhead = 4 << 20
 
-	MaxCommitBytes = table.MaxCommitBytes/3*4 + commitOverhead // for the mutations of a commit, or the largest mutation
+	MaxCommitBytes = table.MaxCommitBytes/3*4 + commitOverhead // for requests with mutations
 	// commitOverhead is for the names of a table and a column, of 128 letters each, in every mutation.
 	commitOverhead = table.MaxMutations * 2 * 128
 )

@@ -11,7 +11,7 @@ import (
 
 // A Service is a gRPC service as a table of its methods. Every transport finds methods in it.
 type Service struct {
-	Name    string // google.spanner.v1.Spanner
+	Name    string // such as google.spanner.v1.Spanner
 	Methods []Method
 }
 
@@ -26,7 +26,7 @@ type Method struct {
 
 	varied  bool            // its requests are of several kinds: see MeterByKind
 	typical *cpu.Typical    // typical CPU time of its requests; unused if varied is set
-	metrics *metrics.Method // nil if the server counts nothing
+	metrics *metrics.Method // nil if the server keeps no metrics
 }
 
 // A handler answers a call. It returns the only message of the reply, or nil if it has sent a stream of messages.
@@ -69,9 +69,9 @@ func Uploading[Q any, P message[Q]](name string, handle func(context.Context, P,
 	return m
 }
 
-// MeterByKind marks m as a method whose requests are of several kinds, such as different statements, and returns it. A
-// request tells Recorder.CPU its kind as soon as the kind is known. The CPU time of a request that tells no kind is
-// always measured.
+// MeterByKind marks m as a method whose requests are of several kinds, such as different statements, and returns it.
+// The code that handles a request calls Recorder.CPU.Is with its kind as soon as the kind is known. Without such a call
+// the CPU time of the request is always measured.
 func MeterByKind(m Method) Method {
 	m.varied = true
 	return m

@@ -48,7 +48,7 @@ type chargedReader struct {
 	io.Reader
 	ctx     context.Context
 	account *memory.Account
-	prepaid int // bytes of the message that were charged in advance
+	prepaid int // number of bytes that were charged in advance and are not read yet
 }
 
 func (r *chargedReader) Read(p []byte) (int, error) {
@@ -90,9 +90,9 @@ func notGzip(err error) error {
 // would have a wire type that does not exist.
 func IsGzip(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
 
-// MessageFactor is how many bytes of memory a request takes for each byte of its message. While it is decoded, the
-// message exists three times: as received, in one piece, and decoded. A commit later holds the data as values, as
-// writes to each key, and as a batch.
+// MessageFactor is how many bytes of memory a request takes for each byte of its message. While the message is decoded,
+// it exists three times: in the buffers in which it was received, in one slice of bytes, and decoded. A commit later
+// holds the data as values, as writes to each key, and as a batch.
 const MessageFactor = 4
 
 // Charge charges the call for a message of size bytes. If there is no memory left it waits as memory.Account.Grow does.
@@ -123,12 +123,12 @@ func (c *Call) Decode(ctx context.Context, data []byte) error {
 	return nil
 }
 
-// UploadFactor is how many bytes of memory a request of a stream takes for each byte of its message: as received, in
-// one piece, and decoded.
+// UploadFactor is how many bytes of memory a request of a stream takes for each byte of its message, which exists three
+// times: in the buffers in which it was received, in one slice of bytes, and decoded.
 const UploadFactor = 3
 
-// DecodeUpload decodes a request of a stream, for which the call was charged. Such a request needs no further charge
-// for many small parts, because all its Arrow data is one field.
+// DecodeUpload decodes a request of a stream, for which the call was charged. Unlike Decode, it charges nothing more:
+// the decoded message is about as large as data, because all Arrow data is in one field.
 func DecodeUpload(data []byte, m proto.Message) error {
 	if err := proto.Unmarshal(data, m); err != nil {
 		return usererror.UndecodableRequest(fmt.Sprintf("The request is not a valid %s: %v.", m.ProtoReflect().Descriptor().Name(), err))

@@ -13,7 +13,7 @@ import (
 func TestDeepMessage(t *testing.T) {
 	const levels, list, values, fields, entry, params = 2_500_000, 6, 1, 1, 2, 4
 	var reversed []byte
-	within := func(number protowire.Number) { // puts what there is so far into a field
+	within := func(number protowire.Number) { // puts the message that is built so far into a field of a new message
 		head := protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.BytesType), uint64(len(reversed)))
 		slices.Reverse(head)
 		reversed = append(reversed, head...)

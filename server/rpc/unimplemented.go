@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// complete adds the methods of the proto service that s lacks. These methods answer UNIMPLEMENTED with their name, over
-// every transport.
+// complete returns s with an added method for each method of the proto service that has no handler in s. The added
+// methods answer UNIMPLEMENTED with their name, over every transport.
 func (s Service) complete() Service {
 	methods := s.Descriptor().Methods()
 	for i := range methods.Len() {

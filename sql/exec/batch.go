@@ -7,8 +7,9 @@ import (
 )
 
 // The first batches of an operator are small, so that a query that needs only one row does not compute a thousand.
-// Later batches are larger, so that many rows share the cost of one call of next. Under a LIMIT the first batch has
-// one row, because a read-write transaction locks every row that it reads. The constants are numbers of rows.
+// Later batches are larger, so that many rows share the cost of one call of next. Under a LIMIT the first batch has one
+// row: a read-write transaction locks every row that it reads, so it should read no row that the LIMIT then drops. The
+// constants are numbers of rows.
 const (
 	firstBatch   = 16
 	fullBatch    = 512
@@ -19,19 +20,19 @@ const (
 )
 
 // batch holds rows in one of two forms. Flat rows lie in one slice: row i is vals[i*width : (i+1)*width]. A batch
-// of columns has one fn.Column for each column, in cols. The field at holds the indexes of its rows in these
-// columns; such an index is called a place. A batch belongs to the operator that returned it. The operator that
-// called next may change the batch until it calls next again.
+// of columns has one fn.Column for each column, in cols. These columns can also contain rows that were dropped: batch.at
+// lists the indexes of the rows that are still in the batch. Such an index is called a place. A batch belongs to the
+// operator that returned it. The operator that called next may change the batch until it calls next again.
 type batch struct {
 	width, n int
 	vals     []value.Value
 	cols     []fn.Column // nil if the rows are in vals
-	at       []int32     // with cols, the places of the n rows, ascending
-	size     int         // with cols, the number of places in each column, dropped rows included
+	at       []int32     // if cols is set, the indexes in cols of the n rows of the batch, ascending
+	size     int         // if cols is set, the length of each column; rows that were dropped count too
 	first    int         // the value of target for the first batch
 	most     int         // the largest value of target
 	target   int         // the number of rows at which the batch is full and is returned
-	dropped  int         // the number of rows that were dropped, over all batches
+	dropped  int         // the number of rows that were left out of all batches so far; see pass
 	// oldest is the oldest commit timestamp of the index entries from which the rows were made; 0 means that it is
 	// not known.
 	oldest mvcc.Timestamp
@@ -170,14 +171,14 @@ func (b *batch) reset() { b.n, b.vals, b.cols, b.target = 0, b.vals[:0], nil, b.
 
 func (b *batch) full() bool { return b.n >= b.target }
 
-// add appends a row: the values of a, followed by those of c.
+// add appends one row: the values of the first slice, followed by those of the second.
 func (b *batch) add(a, c []value.Value) {
 	b.vals = append(append(b.vals, a...), c...)
 	b.n++
 }
 
-// fill adds the rows that next returns, until the batch is full or next returns ok = false. If a row is longer than
-// the batch's width, fill takes the first columns of the row.
+// fill calls the function next for one row after the other and adds the rows, until the batch is full or the function
+// returns ok = false. If a row is longer than the batch's width, fill adds only the first columns of the row.
 func (b *batch) fill(next func() (row []value.Value, ok bool, err error)) error {
 	for !b.full() {
 		row, ok, err := next()
@@ -202,7 +203,7 @@ func (b *batch) appendRow() []value.Value {
 	return b.vals[at : at+b.width : at+b.width]
 }
 
-// drop removes the last row, because a condition was not TRUE for it.
+// drop removes the last row and counts it (see pass). The caller has found that a condition is not TRUE for this row.
 func (b *batch) drop(r *run) error {
 	b.n--
 	b.vals = b.vals[:b.n*b.width]
@@ -218,8 +219,8 @@ func (b *batch) pass(r *run) error {
 	return nil
 }
 
-// written records at, which is the commit timestamp of the row that was appended last. It sets b.oldest to at if the
-// row is the only one of the batch or if at is older than b.oldest.
+// written updates b.oldest after a row was appended; the parameter is the row's commit timestamp. That timestamp
+// becomes b.oldest if the row is the only one of the batch, or if the timestamp is older than b.oldest.
 func (b *batch) written(at mvcc.Timestamp) {
 	if b.n == 1 || at < b.oldest {
 		b.oldest = at
@@ -246,7 +247,7 @@ func (b *batch) skip(n int) {
 	b.vals = b.vals[n*b.width:]
 }
 
-// some returns b, or nil if b is empty. Operators return the result from next, where nil means the end.
+// some returns b, or nil if b is empty. Operators return this result from their method next, where nil means the end.
 func (b *batch) some() *batch {
 	if b.n == 0 {
 		return nil

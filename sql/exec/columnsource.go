@@ -25,7 +25,7 @@ type ColumnSource interface {
 	// Release closes the cursors that the source holds in the storage engine. A later call of Next continues after
 	// the current rows.
 	Release()
-	// Close ends the reading of the source's rows. The caller calls it once.
+	// Close closes the source. The caller must call it exactly once.
 	Close() error
 }
 
@@ -33,7 +33,7 @@ type ColumnSource interface {
 type ColumnRead struct {
 	Projection *table.Projection
 	Spans      []table.Span
-	Method     plan.ScanMethod // the method that a hint asks for
+	Method     plan.ScanMethod // the scan method that a hint sets; AutomaticScan without a hint
 }
 
 // columnScan is the state of a scan that reads its rows from a ColumnSource.
@@ -49,11 +49,11 @@ func (s *columnScan) release() {
 	}
 }
 
-// byColumns reports whether the scan can read from a ColumnSource. It is false without Env.Columns, without spans, or
-// if o.columnar is false. It is false for DML (a run with a Writer), because a columnar copy does not have the writes
-// of the DML's own transaction. It is also false if a LIMIT or EXISTS can stop the scan before its last row: a
-// ColumnSource decodes whole chunks, so most of that work would be in vain. A hint for a columnar scan overrides this
-// last rule.
+// byColumns reports whether the scan can read from a ColumnSource. The result is false if Env.Columns is nil, if the
+// scan has no spans, or if o.columnar is false. It is false for DML (a run with a Writer), because a columnar copy does
+// not have the writes of the DML's own transaction. It is also false if a LIMIT or EXISTS can stop the scan before its
+// last row, unless a hint asks for a columnar scan: a ColumnSource decodes whole chunks, and most of the decoded rows
+// would not be needed.
 func (o *scanOp) byColumns(r *run) bool {
 	return r.env.Columns != nil && r.env.Writer == nil && o.columnar && (!o.partial || o.node.Method == plan.ColumnarScan) && len(o.place.spans) > 0
 }
@@ -101,8 +101,8 @@ func (o *scanOp) nextColumns(r *run) (*batch, error) {
 	return nil, nil
 }
 
-// takeColumns makes a batch of the n rows of cols, and drops the rows for which the residual condition is not TRUE.
-// some reports whether the batch has any rows.
+// takeColumns makes a batch of the n rows of cols. It drops the rows for which the residual condition is not TRUE, and
+// the rows after the scan's limit. Its first result says whether the batch has any rows.
 func (o *scanOp) takeColumns(r *run, cols []fn.Column, n int) (some bool, err error) {
 	r.stats.RowsScanned += int64(n)
 	o.out.setColumns(cols, n)
@@ -126,15 +126,15 @@ func (o *scanOp) takeColumns(r *run, cols []fn.Column, n int) (some bool, err er
 // batches, allocating vectors would cost more than it saves.
 const vectorsFrom = 256
 
-// vectorBytes is the size of the stored rows, in bytes, that a scan decodes into vectors at a time.
+// vectorBytes is about how many bytes of stored rows a scan decodes into one batch of vectors.
 const vectorBytes = 1 << 20
 
 // scanVectors holds the columns into which a scan decodes stored rows.
 type scanVectors struct {
 	builders []*value.VectorBuilder
-	into     []value.Column // the builders again, as the type that FillBatch takes
+	into     []value.Column // the same builders, as a slice of the type that FillBatch takes
 	cols     []fn.Column
-	err      error // the error that ends the scan after the rows of the batch
+	err      error // an error of FillBatch; the scan returns it after the rows that were decoded before the error
 }
 
 // nextVectors decodes the next stored rows into vectors and returns them as a batch of columns, nil at the end.
@@ -190,8 +190,8 @@ type ArraySource interface {
 	Array(i int) arrow.Array
 }
 
-// ArrayRows are Rows that a ColumnSource returns as Arrow arrays. A caller uses either NextArrays or the methods of
-// Rows, not both.
+// ArrayRows are the Rows of a scan that reads an ArraySource. A caller reads them either as Arrow arrays, by NextArrays,
+// or row by row, by the methods of Rows. It must not mix both.
 type ArrayRows struct {
 	operatorRows
 	source ArraySource

@@ -21,7 +21,7 @@ import (
 type arrowSource struct {
 	read    exec.ColumnRead
 	records []arrow.RecordBatch
-	from, n int // the current rows are the n rows of the first record that begin with row from
+	from, n int // the current rows are the rows [from, from+n) of the first record
 	viewers []columnar.Viewer
 	closed  *int
 }

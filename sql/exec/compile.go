@@ -80,8 +80,9 @@ func (c *compiler) input(n plan.Node, partial bool) (maker, error) {
 	return c.node(n)
 }
 
-// merged compiles an input of a merge. The merge holds one row of each input, so below a LIMIT (partial) the input
-// returns one row at a time.
+// merged compiles an input of a merge. If a LIMIT or EXISTS can end the merge early (partial is true), the input
+// returns one row at a time. The merge needs only one row of each input at a time, so with larger batches the input
+// would read rows in vain.
 func (c *compiler) merged(n plan.Node, partial bool) (maker, error) {
 	was := c.single
 	c.single = partial

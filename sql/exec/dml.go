@@ -18,9 +18,9 @@ type dmlCode struct {
 	node   *plan.DML
 	layout *table.Layout
 	tables *table.Descriptors
-	target *plan.Scan // the scan whose stored rows are kept (see readRows), or nil
+	target *plan.Scan // the scan whose rows are kept until the statement changes them (see readRows); nil if none are
 	input  maker
-	rows   [][]eval // the rows of VALUES; nil is DEFAULT
+	rows   [][]eval // the expressions of VALUES, by row and column; a nil eval stands for DEFAULT
 	assert eval
 	// conflict is the compiled clause ON CONFLICT, nil without that clause.
 	conflict *conflictCode
@@ -115,7 +115,7 @@ func (d *change) collect() error {
 	return d.collected.finish()
 }
 
-// each calls f with each row that collect has computed. f may hold on to the row after it returns.
+// each calls f with each row that collect has computed. f may keep the row, because its memory is not reused.
 func (d *change) each(f func(row []value.Value) error) error {
 	rows := d.collected.read()
 	for {
@@ -150,8 +150,8 @@ func (d *change) changed(row []value.Value, action string) error {
 	return d.returning(d.scratch, action)
 }
 
-// returning adds a row to the result of THEN RETURN. It computes the values of this row from the parameter row, which
-// holds the values of the columns node.Return.Columns of the changed row.
+// returning adds a row to the result of THEN RETURN. It computes the values of the new row from those of a changed row:
+// the parameter row holds the columns node.Return.Columns of that row.
 func (d *change) returning(row []value.Value, action string) error {
 	made := d.out.appendRow()
 	for i, f := range d.returns {
@@ -229,8 +229,8 @@ func (d *change) delete() error {
 	})
 }
 
-// stored returns the stored row whose key is key. If the statement's scan has read the row and d.run.target has kept it
-// (see readRows), stored takes the row from there. Otherwise it reads the row.
+// stored returns the stored row with a given key. If the statement's scan has read the row and d.run.target has kept it
+// (see readRows), stored takes the row from d.run.target. Otherwise it reads the row.
 func (d *change) stored(key []byte) (table.Stored, bool, error) {
 	if s, ok := d.run.target.popKey(key); ok {
 		return s, true, nil
@@ -275,13 +275,13 @@ func (d *change) insert() error {
 }
 
 // givenColumns holds one list of columns for each combination of columns that rows of VALUES give. A row gives a
-// column if its value is not DEFAULT. Rows that give the same columns share one slice, so that package table
-// analyzes each list only once.
+// column if the row's value for that column is not DEFAULT. Rows that give the same columns share one slice, so that
+// package table analyzes each list only once.
 type givenColumns []columnList
 
 type columnList struct {
-	missing string // a byte for each column of the statement, 1 if it is DEFAULT
-	columns []*schema.Column
+	missing string           // a byte for each column of the statement: 1 if the rows have DEFAULT for it, else 0
+	columns []*schema.Column // the columns for which the rows have a value
 }
 
 func (g *givenColumns) of(columns []*schema.Column, evals []eval) []*schema.Column {
@@ -335,7 +335,7 @@ func (d *change) insertRow(columns []*schema.Column, vals []value.Value) error {
 	return d.changed(row, "UPDATE")
 }
 
-// changedRows are the Rows that THEN RETURN returns.
+// changedRows are the Rows of a DML statement: the rows that THEN RETURN returns, none without that clause.
 type changedRows struct {
 	batchRows
 	run     *run
@@ -415,8 +415,8 @@ func (t *readRows) add(r *run, s table.Stored) error {
 	return nil
 }
 
-// popKey returns the row whose key is key. It searches only the rows after the one that it returned last, and drops the
-// rows before the one that it finds. If no row has this key, it drops all rows.
+// popKey removes and returns the row with a given key. It also removes all rows before that row, so the caller
+// should ask for keys in the order of the scan. If no row has the key, popKey removes all rows.
 func (t *readRows) popKey(key []byte) (table.Stored, bool) {
 	for len(t.rows) > 0 {
 		s := t.rows[0]
@@ -432,9 +432,9 @@ func (t *readRows) popKey(key []byte) (table.Stored, bool) {
 type conflictCode struct {
 	node  *plan.Conflict
 	key   bool                // a row with the same primary key is a conflict
-	index []*table.Projection // for each unique index that can conflict, reads the primary key from its entry
+	index []*table.Projection // for each unique index that can conflict, where the primary key stands in an entry
 	old   *table.Projection
-	set   []eval // the assignments; nil is DEFAULT
+	set   []eval // the values that DO UPDATE SET assigns; a nil eval stands for DEFAULT
 	where eval
 }
 
@@ -534,8 +534,8 @@ func (d *change) clashIn(p *table.Projection, row []value.Value) (key []byte, ok
 	return d.layout.AppendKey(nil, rows.Values(nil)), true, nil
 }
 
-// resolve applies DO UPDATE to the existing row whose primary key is key. proposed is the row that the statement tried
-// to insert.
+// resolve applies DO UPDATE to an existing row. key is the primary key of this row. proposed is the row that the
+// statement tried to insert.
 func (d *change) resolve(key []byte, proposed []value.Value) error {
 	rows := table.Read{Projection: d.conflict.old, Spans: []table.Span{{Start: key}}, Lock: table.LockExclusive}.Open(d.run.ctx, d.run.view)
 	defer rows.Close()

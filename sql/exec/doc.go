@@ -1,6 +1,6 @@
-// Package exec runs physical plans. An operator gets batches of rows from the operators below it. A batch holds
-// flat rows or columns. Each expression is compiled once per plan to a closure that computes it over a row, or over
-// many rows at once (vectorexpr.go).
+// Package exec runs physical plans. An operator gets batches of rows from the operators below it. A batch holds its
+// values row by row in one slice (flat rows), or column by column. Each expression is compiled once per plan to a
+// closure that computes it over a row, or over many rows at once (vectorexpr.go).
 //
 // A Program is a compiled plan, which all runs share. A run belongs to one goroutine. Its operators keep what they
 // compute (hash tables, sorted rows, the results of subqueries) until the run ends. Scan, filter and projection

@@ -15,9 +15,9 @@ import (
 
 // Env holds what one run of a plan needs: the data, the parameters and the limits.
 type Env struct {
-	View   table.View   // what queries read
-	Writer table.Writer // what DML reads and writes; View may then be nil
-	// Params are the values of Plan.Params, in that order.
+	View   table.View   // the snapshot or transaction from which a query reads
+	Writer table.Writer // the transaction in which DML reads and writes; View may then be nil
+	// Params are the values of the parameters that plan.Plan.Params lists, in the same order.
 	Params []value.Value
 	// Columns, if set, opens a source that returns the rows of a scan column by column. If it returns nil for a
 	// scan, the scan reads its rows from View.
@@ -27,9 +27,9 @@ type Env struct {
 	// Restrict, if set, restricts the driving scan (plan.Plan.Driving) to the keys of one span, so that the run
 	// computes one partition of a query.
 	Restrict *table.Span
-	// Spill creates the temporary files of operators whose rows do not fit into memory. If it is nil, a run that
-	// needs more memory fails. Operators spill when the run keeps more than SpillAbove bytes of rows. If SpillAbove
-	// is 0, operators spill above three quarters of MaxMemory.
+	// Spill creates the temporary files of operators whose rows do not fit into memory. If it is nil, no operator
+	// spills, and a run whose rows take more than MaxMemory bytes fails. Operators spill when the run keeps more than
+	// SpillAbove bytes of rows. If SpillAbove is 0, operators spill above three quarters of MaxMemory.
 	Spill      *spill.Dir
 	SpillAbove int64
 	// Profile makes the run collect statistics of each operator (Stats.Nodes). The run calls Clock for the current time
@@ -55,7 +55,8 @@ type Rows interface {
 	// Fill appends the values of the next rows to columns, until the rows have about size bytes. It returns the
 	// number of rows that it appended, 0 at the end.
 	Fill(columns []value.Column, size int) (rows int, err error)
-	// DataSize returns the size in bytes of all values that were appended so far, without their wire encoding.
+	// DataSize returns the total size in bytes of the values that AppendWire, AppendColumn and Fill have appended so
+	// far. The size of a value is its data size by Spanner's rules, not the size of its encoding.
 	DataSize() int64
 	// Values appends the values of the row to dst.
 	Values(dst []value.Value) []value.Value
@@ -73,7 +74,7 @@ type Stats struct {
 	RowsScanned  int64 // read from tables and indexes
 	RowsReturned int64
 	Mutations    int64         // mutations of a DML statement, which count towards the limit of a commit
-	MemoryPeak   int64         // the most bytes of rows that were kept at once; see MaxMemory
+	MemoryPeak   int64         // the greatest number of bytes of rows that the run kept in memory at a time
 	Spilled      spill.Written // rows and bytes written to temporary files
 	BytesWritten int64         // bytes that DML wrote, index entries included
 	Written      []table.Written

@@ -258,8 +258,8 @@ func (c *compiler) getJSONField(e *tree.GetJSONField) (eval, error) {
 }
 
 // builtin compiles the most frequent calls: AND, OR, NOT and IS NULL, and comparisons of common types. It returns nil
-// for all other calls; the caller then uses the function in sql/fn. sql/fn also has the functions of the calls that
-// builtin compiles, for every type, but the code that builtin makes is faster.
+// for all other calls. The packages below sql/fn implement these calls too, for all types; builtin exists because
+// its closures are faster.
 func (c *compiler) builtin(e *tree.Call) (eval, error) {
 	if e.Func.Safe {
 		return nil, nil

@@ -37,12 +37,13 @@ import (
 // TestGolden runs the scripts in testdata. Each script begins with an empty database. These are the directives of a
 // script:
 //
-//	ddl             runs DDL statements, each of which ends in a line with a semicolon
+//	protos          sets the FileDescriptorSet, in text format, for later CREATE and ALTER PROTO BUNDLE statements
+//	ddl             runs DDL statements, each of which ends with a semicolon at the end of a line
 //	query [sorted] [write]  prints a query's columns and rows. sorted sorts the rows, write uses a read-write transaction
 //	explain         prints the plan of a statement
 //	both [sorted]   prints the plan, then the rows
 //	profile         prints a query's plan with the number of rows that each operator returned
-//	exec            runs DML statements (each ends in a line with a semicolon) in one transaction, which commits if all succeed
+//	exec            runs DML statements, separated as for ddl, in one transaction, which commits if all succeed
 //	locks           prints the keys of tables and indexes that a statement in an open transaction has locked against writes
 //	partition       prints whether the statement can be partitioned, and the rows of two partitions of it
 //	pdml            prints whether the statement can run as partitioned DML, and the table or index that it scans
@@ -101,7 +102,7 @@ type testDB struct {
 	catalog  *schema.Catalog
 	analyzer *analyze.Analyzer
 	txns     *txn.Manager
-	now      time.Time // the time of the test's clock, which the store uses too
+	now      time.Time // the time that clock returned last; each call of clock adds a millisecond
 	clock    func() time.Time
 	zone     *time.Location
 	random   seeded
@@ -109,7 +110,7 @@ type testDB struct {
 
 	sequences *sequence.Counters
 
-	within     table.Writer // if set, rowsOf reads it; else rowsOf reads a snapshot
+	within     table.Writer // the transaction in which rowsOf reads; if it is nil, rowsOf reads a snapshot
 	files      *countingFS  // the file system of spill
 	spill      *spill.Dir
 	spillAbove int64 // exec.Env.SpillAbove of the runs, in bytes; 0 means the default
@@ -543,7 +544,7 @@ func (db *testDB) exec(input string) string {
 	return b.String()
 }
 
-// locks runs a statement in a transaction. While that transaction is open, it tries to write every key of the
+// locks runs a statement in a transaction. While that transaction is open, locks tries to write every key of the
 // database in other transactions, and prints the keys that are locked.
 func (db *testDB) locks(input string) string {
 	p, params, err := db.prepare(input, plan.Options{})

@@ -8,23 +8,25 @@ import (
 )
 
 // groups holds the groups of one grouping set. If there are too many groups for memory, the groups that exist already
-// stay in memory, and the rows of all other groups are written to partitions on disk. At the end, groups reads one
-// partition after the other and groups its rows. The values that aggregates collect for the groups in memory, such as
-// the elements of ARRAY_AGG, can be moved to disk too. They are read back at the end.
+// stay in memory, and the rows of all other groups are put off: they are written to partitions on disk. After the last
+// input row, the partitions are read one after the other, and their rows are grouped. The values that aggregates collect
+// for the groups in memory, such as the elements of ARRAY_AGG, can be moved to disk too. They are read back at the end.
 type groups struct {
 	*grouping
-	set       []int         // the indexes of the keys of the grouping set; nil for all keys
+	set       []int         // the indexes in grouping.keys of the keys of the grouping set; nil if the set has all keys
 	key       []value.Value // the key of the current row, with NULL for keys that are not in the set
 	table     *hashTable
-	states    []aggStates   // the states of each aggregate; entry i of table is group i
-	entries   []int32       // the entry in table of each row of a batch, by place; -1 if the row is put off
-	inMemory  []int32       // the places of the rows that are not put off
+	states    []aggStates   // for each aggregate, the states of all groups; the group of entry i of table has state i
+	entries   []int32       // by place (see batch): the entry in table of the row's group; -1 if the row is on disk
+	inMemory  []int32       // the places of the rows of a batch whose groups are in memory
 	room      []value.Value // memory for one row
-	first     []int64       // for each entry, the position of its first row in the input
+	first     []int64       // for each entry of table, the position in the input of the group's first row
 	held      held          // memory that is charged for keys and states
-	collected int64         // bytes that the states have collected
-	moved     []*spill.Rows // lists of moved values, sorted by entry: at i, those of aggregate collectors[i%len(collectors)]
-	rest      *partitions   // the rows that were put off, with their positions in the input; nil if there are none
+	collected int64         // bytes of memory that the collected values take (see the method collect)
+	// moved holds the collected values on disk. Each list is sorted by entry. List i has the values of the aggregate
+	// collectors[i%len(collectors)].
+	moved []*spill.Rows
+	rest  *partitions // the rows on disk, with their positions in the input; nil if there are none
 }
 
 // stateBytes estimates how many bytes of memory one aggregate takes for one group, without collected values.
@@ -34,8 +36,8 @@ func newGroups(g *grouping, set []int) *groups {
 	return &groups{grouping: g, set: set, key: nullsOf(g.types), table: newHashTable(g.types), states: g.aggregateCode.states(true)}
 }
 
-// add adds the rows of b whose places (see batch) are in places to their groups. The caller has computed the keys of
-// these rows into g.keyed. The function number returns the position in the input of the row at a place.
+// add adds the rows of b at the given places (see batch) to their groups. The caller has computed the keys of these
+// rows into g.keyed. The function number returns the position in the input of the row at a place.
 func (g *groups) add(r *run, b *batch, places []int32, number func(place int32) int64) error {
 	if n := b.span(); cap(g.entries) < n {
 		g.entries = make([]int32, n)
@@ -111,7 +113,8 @@ func (g *groups) addNew(r *run, h uint64, b *batch, place int32, number int64) (
 		}
 		return -1, g.rest.add(r, h, b.rowAt(place, g.room)[:len(g.inTypes)], value.OfInt64(number))
 	}
-	for k := range g.key { // the key must not refer to memory of the batch
+	// The table keeps the key longer than the batch lives, so the key must not refer to memory of the batch.
+	for k := range g.key {
 		if v := g.keyed.cols[k].Vector; v != nil && !g.key[k].IsNull() {
 			g.key[k] = v.At(int(place))
 		}
@@ -151,7 +154,7 @@ func (g *groups) begin(key []value.Value, hash uint64, number int64) (entry int)
 	return g.table.addHashed(key, hash)
 }
 
-// resizeStates makes the states of all groups that begin has added.
+// resizeStates makes the states of all groups that the method begin has added.
 func (g *groups) resizeStates() {
 	for _, s := range g.states {
 		s.resize(g.table.len())
@@ -236,7 +239,7 @@ func (g *groups) finishList(r *run, list *spill.Rows, out *tagged, row []value.V
 	part := newGroups(g.grouping, g.set)
 	defer part.release(r)
 	n := len(g.inTypes)
-	b := newBatch(n + 1) // the last column is the row's number
+	b := newBatch(n + 1) // the last column is the row's position in the input
 	number := func(place int32) int64 { return b.row(int(place))[n].AsInt64() }
 	add := func() error {
 		err := g.each(r, &b, func(places []int32) error { return part.add(r, &b, places, number) })
@@ -325,8 +328,8 @@ func (c *restored) advance() error {
 	return err
 }
 
-// restore adds the values that were collected for group number entry to s, the state of that group. The caller must
-// restore groups in ascending order of their numbers.
+// restore adds the values that were collected for one group to s, the state of that group. entry is the number of the
+// group. The caller must restore groups in ascending order of their numbers.
 func (c *restored) restore(r *run, s collector, entry int64) error {
 	for c.row != nil {
 		last := len(c.row) - 1

@@ -10,7 +10,7 @@ type hashJoinCode struct {
 	node                *plan.HashJoin
 	left, right         maker
 	leftKeys, rightKeys []eval
-	computed            []bool // for each of rightKeys, whether it is more than a column of the row (see isComputed)
+	computed            []bool // for each of rightKeys, false if it is just a column of the row (see isComputed)
 	cond                eval
 	keyTypes            []*value.Type
 	leftTypes           []*value.Type
@@ -18,7 +18,7 @@ type hashJoinCode struct {
 	outTypes            []*value.Type
 	leftNulls           []value.Value // leftNulls and rightNulls stand for a missing row in an outer join
 	rightNulls          []value.Value
-	constant            bool // right uses no column of an enclosing query, so one table serves all openings in a run
+	constant            bool // right uses no column of an enclosing query, so a run fills the hash table only once
 }
 
 func (c *compiler) hashJoin(n *plan.HashJoin) (maker, error) {
@@ -63,19 +63,19 @@ type hashJoinOp struct {
 	*hashJoinCode
 	probe, build operator
 	table        *hashTable
-	rows         []value.Value // the rows of build, flat; row i is entry i of table
+	rows         []value.Value // the rows of build in the table, one after the other; row i belongs to entry i of table
 	loose        []value.Value // rows of build whose key contains NULL or NaN, one after the other; only for a full join
 	held         held
-	matched      []bool       // for each entry of table, whether a row has matched it; only for a full join
+	matched      []bool       // for each entry of table, whether a row of probe has matched it; only for a full join
 	spilled      *spilledJoin // nil if build fits into memory
 	key, joined  []value.Value
 	out          batch
 
 	outer *batch
 	at    int
-	entry int // the next entry of table to join with the current row; -1 if there is none
+	entry int // the next entry of table to join with the current row of probe; -1 if there is none
 	begun bool
-	hit   bool // the current row has matched
+	hit   bool // the current row of probe has matched a row of build
 	rest  int  // for a full join, how many rows of build the method unmatched has looked at
 	ended bool
 }

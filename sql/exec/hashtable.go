@@ -9,14 +9,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// hashTable is a hash table of keys of several values. Each entry has a key; the entries are numbered in the order
-// in which they are added. Entries with equal keys (as GROUP BY compares) form a linked list in the order of their
-// numbers.
+// hashTable is a hash table of keys of several values. Keys are equal if GROUP BY treats them as equal. Several entries
+// can have equal keys. The entries are numbered in the order in which they are added. All entries whose keys have the
+// same hash form a linked list in the order of their numbers.
 type hashTable struct {
 	hasher
 	slots []hashSlot    // open addressing with linear probing; the number of slots is a power of two, or 0
 	used  int           // the number of slots in use
-	next  []int32       // for each entry, 1 + the next entry with the same hash; 0 is none
+	next  []int32       // for each entry, 1 + the number of the next entry with the same hash; 0 if there is none
 	keys  []value.Value // the keys of all entries, one after the other, with len(types) values each
 
 	hashes []uint64 // memory for the hashes of the rows of a batch
@@ -25,7 +25,7 @@ type hashTable struct {
 // hashSlot holds the linked list of the entries whose keys have one hash.
 type hashSlot struct {
 	hash       uint64
-	head, tail int32 // 1 + the first entry, 1 + the last; 0 if the slot is free
+	head, tail int32 // 1 + the numbers of the first and the last entry of the list; 0 if the slot is free
 }
 
 const (
@@ -35,10 +35,10 @@ const (
 	keptSlots = 256
 )
 
-// entryBytes is the greatest number of bytes of memory that an entry takes beside its key. These bytes are in the
-// table's fields slots and next, and in the unused capacity of slices that have grown. slots takes the most bytes for
-// each entry right after it has doubled: only three eighths of its slots (of 16 bytes each) are then used, and the old
-// slots still exist.
+// entryBytes is the greatest number of bytes of memory that an entry takes in addition to its key. These bytes are in
+// the table's fields slots and next, and in the unused capacity of slices that have grown. The field slots takes the
+// most bytes for each entry right after it has doubled: only three eighths of its slots (of 16 bytes each) are then in
+// use, and the old slots still exist.
 const entryBytes = 80
 
 func newHashTable(types []*value.Type) *hashTable { return &hashTable{hasher: newHasher(types)} }

@@ -20,16 +20,16 @@ const (
 	// spillAbove is the number of bytes of rows that a run keeps in memory before its operators spill. The other
 	// quarter of MaxMemory is for values that cannot be spilled, such as the array that one group collects.
 	spillAbove = MaxMemory / 4 * 3
-	// workingMemory is the number of bytes that an operator may keep even if the run keeps more than spillAbove bytes,
-	// so that operators must spill. The operator then sorts or hashes workingMemory bytes at a time. With less memory,
-	// it would write very many small lists to disk.
+	// workingMemory is the number of bytes that each operator may keep even when the run keeps more than spillAbove
+	// bytes and its operators must spill. An operator then sorts or hashes workingMemory bytes at a time. With less
+	// memory, it would write very many small lists to disk.
 	workingMemory = 1 << 20
 	// workingShare replaces workingMemory if Env.SpillAbove is set: an operator may then keep
 	// Env.SpillAbove/workingShare bytes.
 	workingShare = 16
-	// overdraft is the number of bytes that a run that can spill may take after its account has refused bytes. These
-	// bytes are charged to an account that all such runs share. They suffice for the working memory of an operator, and
-	// for the blocks of the lists that the operator writes or merges.
+	// overdraft is the number of bytes that a run may take although its account has refused them. Only a run that can
+	// spill may do so. The bytes are charged to an account that all such runs share. They suffice for the working memory
+	// of an operator, and for the blocks of the lists that the operator writes or merges.
 	overdraft = 3 * workingMemory
 	// chargeStep is the unit of charges in bytes: a run charges its account a multiple of it.
 	chargeStep = 64 << 10
@@ -46,8 +46,8 @@ type rowMemory struct {
 	account   *memory.Account
 	now, peak int64
 	charged   int64           // bytes charged to account
-	spilling  *memory.Account // the account that all spilling runs share; the overdraft is charged to it
-	overdrawn int64
+	spilling  *memory.Account // the account that all spilling runs share; nil before the run overdraws its own account
+	overdrawn int64           // bytes charged to spilling
 	// share is the number of bytes of rows that the run may keep before its operators spill. working is the number
 	// of bytes that each operator may keep even when the run keeps more than share.
 	share, working int64
@@ -72,7 +72,7 @@ func (m *rowMemory) full(h held) bool {
 // held is how many bytes of the run's memory one operator keeps.
 type held int64
 
-// rowOverhead estimates how many bytes of memory a row in a list takes beside its values.
+// rowOverhead estimates how many bytes of memory a row in a list takes in addition to its values.
 const rowOverhead = 16
 
 // keep counts the bytes of a row in a list: it adds them to h and charges the account.
@@ -178,9 +178,9 @@ func isComputed(e plan.Expr) bool {
 	return !column
 }
 
-// besideRow returns how many bytes of memory values takes in addition to a row that is kept with it. values holds the
-// results of expressions over this row. Where computed is false, the expression is a column of the row, so the bytes of
-// the row already include the string or list of the result.
+// besideRow returns how many bytes of memory the results of expressions over a row take in addition to the row. The
+// results are in the slice values, which is kept together with the row. Where computed is false, the expression is a
+// column of the row, so the bytes of the row already include the string or list of the result.
 func besideRow(values []value.Value, computed []bool) int64 {
 	n := int64(len(values)) * valueBytes
 	for i, v := range values {
@@ -221,7 +221,8 @@ type madeValues struct {
 }
 
 // bounded compiles a call so that a result larger than maxValueBytes is an error, and the call's last large result
-// is charged to the run. Only functions whose result can be larger than their arguments are compiled by bounded.
+// is charged to the run. f computes the call, and t is the type of the result. The compiler does not use bounded for
+// calls whose result is about as large as one of their arguments, such as casts and IF.
 func (c *compiler) bounded(t *value.Type, f eval) eval {
 	var size func(value.Value) int64
 	switch t.Kind {

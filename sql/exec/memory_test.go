@@ -61,7 +61,7 @@ func TestMemory(t *testing.T) {
 func TestHeapIsCharged(t *testing.T) {
 	db := newTestDB(t)
 	db.spill = nil
-	const rows = 120_000 // with this number of entries, maps have just grown
+	const rows = 120_000 // with so many entries, a hash table has doubled not long ago, and most of its slots are free
 	list := make([]value.Value, rows)
 	for i := range list {
 		list[i] = value.OfInt64(int64(i))

@@ -30,9 +30,9 @@ type rowStream interface {
 	Close()
 }
 
-// newMerge merges lists, whose rows have columns of these types, with the streams in others, whose rows are computed
-// while they are read. All of them are sorted. As long as there are more than mergeFanIn lists, newMerge first merges
-// mergeFanIn neighbouring lists at a time to longer lists on disk.
+// newMerge returns a merge of lists on disk, whose rows have columns of these types, and of other streams, whose rows
+// are computed while they are read. The lists and the streams must be sorted. As long as there are more than mergeFanIn
+// lists, newMerge first merges mergeFanIn neighbouring lists at a time into longer lists on disk.
 func (r *run) newMerge(types []*value.Type, compare func(a, b []value.Value) int, lists []*spill.Rows, others ...rowStream) (*merge, error) {
 	for len(lists) > mergeFanIn {
 		var longer []*spill.Rows

@@ -18,10 +18,11 @@ const (
 	streamBytes = 16 << 10
 )
 
-// mergeScanOp reads a table or index in the order of the key parts that follow the first plan.Scan.Merge parts of
-// the key. Rows whose first parts are equal are one stream, which is in that order already. The operator merges the
-// streams. It reads the next row of a stream only when another row is needed, so it reads from each stream at most
-// one row that it does not return.
+// mergeScanOp reads a table or index in the order of the key parts in plan.Scan.MergeKey. If MergeKey is nil, the order
+// is that of the key parts after the first n, where n is plan.Scan.Merge. All rows that have the same values in the
+// first n parts form a stream. The rows of one stream are in the wanted order already, so the operator only needs to
+// merge the streams. It reads the next row of a stream only when another row is needed, so it reads from each stream at
+// most one row that it does not return.
 type mergeScanOp struct {
 	*keyScan
 	place   place
@@ -29,7 +30,7 @@ type mergeScanOp struct {
 	heap    []int // indexes of the streams that have a row; the stream with the next row to return is first
 	begun   bool
 	held    held
-	sorted  *sortedScan // used instead of streams if there are more than maxStreams; else nil
+	sorted  *sortedScan // used instead of streams if the scan cannot merge, as with more than maxStreams; else nil
 	left    int64       // the number of rows that the limit still allows; -1 without a limit
 	out     batch
 }
@@ -37,7 +38,7 @@ type mergeScanOp struct {
 // stream holds the rows whose keys have the same values in the first n parts, where n is plan.Scan.Merge.
 type stream struct {
 	rows   *table.Rows
-	prefix int    // the length in bytes of these first parts in a key
+	prefix int    // the length in bytes of the first plan.Scan.Merge parts of each key
 	key    []byte // the bytes by which the current row is merged; see appendKey
 }
 
@@ -86,7 +87,9 @@ func (o *mergeScanOp) prefixLen(key []byte) int { return o.projection.PrefixLen(
 func (o *mergeScanOp) openStreams(r *run, groups [][]table.Span) error {
 	for i, spans := range groups {
 		prefix := o.prefixLen(spans[0].Start)
-		spans = table.Ranges(spans) // a row read by its key alone is valid only until the next such row is read
+		// table.Ranges turns single keys into ranges. The row of a single key would be valid only until the next such row
+		// is read, but the merge keeps the current rows of all streams.
+		spans = table.Ranges(spans)
 		if i < len(o.streams) {
 			o.streams[i].prefix = prefix
 			if err := o.streams[i].rows.Reopen(spans, 0); err != nil {
@@ -143,8 +146,8 @@ func (o *mergeScanOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// add adds the row at which the cursor rows stands to the batch. If the residual condition is not TRUE for this row,
-// add leaves it out and returns pass = false.
+// add adds the current row of a cursor to the batch. If the residual condition is not TRUE for this row, add leaves
+// the row out and returns pass = false.
 func (o *mergeScanOp) add(r *run, rows *table.Rows) (pass bool, err error) {
 	o.out.vals = rows.Values(o.out.vals)
 	o.out.n++
@@ -161,7 +164,7 @@ func (o *mergeScanOp) add(r *run, rows *table.Rows) (pass bool, err error) {
 	return pass, err
 }
 
-// advance moves the operator to its next row. It returns the rows of the stream that has this row, or nil at the
+// advance moves the operator to its next row. It returns the cursor of the stream that has this row, or nil at the
 // end.
 func (o *mergeScanOp) advance(r *run) (*table.Rows, error) {
 	if !o.begun {
@@ -219,8 +222,8 @@ func (o *mergeScanOp) advanceStream(r *run, s *stream) (bool, error) {
 	return true, nil
 }
 
-// appendKey appends the bytes by which the scan merges the row at which the cursor rows stands. These are the key parts
-// in plan.Scan.MergeKey if that is set, else the key without its first plan.Scan.Merge parts.
+// appendKey appends the bytes by which the scan merges the current row of a cursor. These are the key parts in
+// plan.Scan.MergeKey if that is set, else the key without its first plan.Scan.Merge parts.
 func (o *mergeScanOp) appendKey(dst []byte, rows *table.Rows) []byte {
 	if o.node.MergeKey == nil {
 		key := rows.Key()

@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// NodeStats holds how much work one operator of a plan has done. Its inputs are included, except where a field says
-// otherwise.
+// NodeStats holds how much work one operator of a plan has done. Latency and CPU include the work of the operator's
+// inputs.
 type NodeStats struct {
 	Scan       bool  // the operator is a Scan
 	Rows       int64 // rows that the operator returned
@@ -72,7 +72,7 @@ func Msecs(d time.Duration) string {
 	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', 2, 64)
 }
 
-// meter wraps an operator and measures it, with its inputs.
+// meter wraps an operator and measures the calls of its methods. A measured call includes the work of the inputs.
 type meter struct {
 	operator
 	stats *NodeStats
@@ -95,7 +95,7 @@ func (m *meter) open(r *run) error {
 
 func (m *meter) next(r *run) (b *batch, err error) {
 	err = m.measure(r, func() error {
-		b, err = m.operator.next(r) // pull has checked the run already
+		b, err = m.operator.next(r) // the call comes from run.pull, which has called check
 		return err
 	})
 	if b != nil {

@@ -218,7 +218,7 @@ func TestRandomPredicates(t *testing.T) {
 }
 
 // TestRandomOrder checks that a random query with ORDER BY, and often a LIMIT, has the same result in two forms: as it
-// is, so that it can use the order of a scan, and with sort keys that no scan has, so that all rows are sorted.
+// is, so that it can use the order of a scan, and with expressions as sort keys, so that all rows must be sorted.
 func TestRandomOrder(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {

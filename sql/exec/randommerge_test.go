@@ -106,8 +106,8 @@ func (g generator) writes(t *testing.T, db *testDB, w table.Writer) {
 	}
 }
 
-// orderedQuery is one query in two forms. The planner can answer the form merge by a merge of streams; the form
-// sort must sort all rows.
+// orderedQuery is one query, in SQL, in two forms. For the first form, the planner can choose a merge of streams. For
+// the second form, all rows must be sorted.
 type orderedQuery struct{ merge, sort string }
 
 func (g generator) merged() orderedQuery {
@@ -123,7 +123,7 @@ func (g generator) merged() orderedQuery {
 			conds = append(conds, fmt.Sprintf("%s %s %s", c, g.pick("<", "<=", ">", ">=", "="), g.typed(c)))
 		}
 	}
-	if lead+1 < len(key) && g.IntN(4) == 0 { // rows after a given row in the order of the key
+	if lead+1 < len(key) && g.IntN(4) == 0 { // a condition for the rows after a given row in the order of the key
 		c, next, op := key[lead], key[lead+1], g.pick("<", ">")
 		v := g.typed(c)
 		conds = append(conds, fmt.Sprintf("(%s %s %s OR %s = %s AND %s %s %s)", c, op, v, c, v, next, g.pick("<", ">"), g.typed(next)))

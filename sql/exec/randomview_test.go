@@ -33,8 +33,8 @@ func TestRandomViews(t *testing.T) {
 	}
 }
 
-// view returns the SQL of a random view over a table or view that has the columns of T. The parameter of is the name
-// of that table or view. The random view also has these columns.
+// view returns the SQL of a random view over the table or view that its argument names. That table or view must have
+// the columns of T. The random view has these columns too.
 func (g generator) view(of string) string {
 	p := g.predicate("t.", 2)
 	switch g.IntN(5) {

@@ -17,10 +17,11 @@ type batchRows struct {
 	batch   *batch
 	vectors []*value.Vector // the columns of batch; empty if they are not all vectors
 	next    int             // index in batch of the row after the current one
-	data    int64
+	data    int64           // the result of DataSize
 }
 
-// reset sets the current batch to next. A call of Next then moves to the first row of that batch.
+// reset replaces the current batch by another one, or by none. A call of Next then moves to the first row of the new
+// batch.
 func (b *batchRows) reset(next *batch) {
 	b.batch, b.next, b.vectors = next, 0, b.vectors[:0]
 	if next == nil || next.cols == nil {
@@ -125,7 +126,7 @@ func (b *batchRows) Fill(columns []value.Column, size int) (rows int, err error)
 // bytes, or all of them if they have fewer bytes.
 func (b *batchRows) through(size int) (rows int) {
 	fixed := 0
-	var varied []int // columns
+	var varied []int // the columns whose values have no fixed size
 	for c := range b.columns {
 		n := value.FixedSize(b.columns[c].Type.Kind)
 		if fixed += n; n == 0 {
@@ -142,7 +143,7 @@ func (b *batchRows) through(size int) (rows int) {
 	return rows
 }
 
-// fillColumns appends the values of the next rows to columns, as Fill does. The batch must be one of columns.
+// fillColumns does what Fill does, for a batch of columns.
 func (b *batchRows) fillColumns(columns []value.Column, size int) (rows int, err error) {
 	places := b.batch.at[b.next:]
 	places = places[:b.placesOf(places, size)]

@@ -35,8 +35,8 @@ type run struct {
 	stats           Stats
 	inner           inputCost     // cost of the inputs of the operator that is being measured; see meter
 	checks          int           // number of calls of check
-	meter           *cpu.Meter    // nil until the first lap, or if CPU time is not measured
-	opened          []*table.Rows // cursors of scans, which scans open again for each outer row
+	meter           *cpu.Meter    // nil until check first measures CPU time, and if the request has no meter
+	opened          []*table.Rows // the cursors of scans; in a nested loop, a scan reuses its cursor for each outer row
 	byColumns       []*columnScan
 }
 
@@ -48,7 +48,8 @@ func (r *run) openRows(read table.Read) *table.Rows {
 	return rows
 }
 
-// operator computes rows. After its end it can be opened again, for another row of an enclosing query.
+// operator computes rows. After it has returned its last row, it can be opened again, for instance for another row of
+// an enclosing query.
 type operator interface {
 	open(r *run) error
 	// next returns the next rows, nil at the end. Only run.pull and meter call it.

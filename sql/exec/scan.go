@@ -10,23 +10,23 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A scan reads the rows of a table or the entries of an index. The planner has divided its conditions into two
+// A scan reads the rows of a table or the entries of an index. The planner has divided the scan's condition into two
 // parts. The seeks are conditions on the first columns of the key: they become ranges of keys before anything is
 // read. The residual is the rest of the condition: the scan computes it for each row that it has read.
 //
-// One keyScan is compiled for a plan and is shared by all executions. Opening it has two steps:
+// For each scan of a plan, one keyScan is compiled, which all runs of the plan share. A scan is opened in two steps:
 //
-//  1. locate computes the ranges (place) from parameters and from columns of enclosing rows. Point reads are the
-//     most frequent, so a function of its own (locatePoint) does this for a scan of one whole key. A skip scan
-//     looks up the values of the key column that has no condition (seek.go).
+//  1. locate computes the ranges (place) from parameters and from columns of enclosing rows. Scans of one whole key
+//     are the most frequent, so they have a faster function, locatePoint. A skip scan looks up the values of the key
+//     column that has no condition (seek.go).
 //  2. The rows are opened in one of three ways, which return the same rows:
 //     - by rows: table.Rows decodes one row at a time. This is best for few rows, for locks, and for a LIMIT that
 //       ends early.
-//     - by vectors: rows are decoded into columns, vectorsFrom rows or more at a time, and the residual is computed
-//       for a whole column (nextVectors). A scan changes to this way when the residual has dropped most of many
-//       rows.
-//     - by columns: a ColumnSource reads the rows from a columnar copy, if there is one and that is cheaper
-//       (columnsource.go).
+//     - by vectors: many rows at a time are decoded into columns, and the residual is computed for whole columns
+//       (nextVectors). A scan changes from rows to vectors when its batches have grown to vectorsFrom rows, or when
+//       the residual has dropped vectorsFrom rows of one batch.
+//     - by columns: a ColumnSource reads the rows from a columnar copy of the table, if there is one and reading it is
+//       cheaper (columnsource.go).
 //
 // In a nested loop the same operator is opened once for each outer row. So open reuses the slices of the place, and
 // the iterator of the store (Reopen).
@@ -44,7 +44,7 @@ type keyScan struct {
 	point []partCode
 	// columnar says that the scan is allowed to read from a ColumnSource.
 	columnar bool
-	skip     *skipCode // finds the values of a skip scan; else nil
+	skip     *skipCode // finds the values of the skipped key part; nil if the scan is not a skip scan
 }
 
 func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
@@ -82,8 +82,10 @@ func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
 // the key of a scan that reads one whole key. They are part of the place, so that such a scan need not allocate them.
 type place struct {
 	spans []table.Span
-	rests []table.Span // if not nil, the bytes of each key after the skipped part must lie in one of these spans: see skipCode
-	limit int64        // the greatest number of rows to return; -1 without a limit
+	// rests is nil unless a skip scan reads all values of the skipped key part in one range (see skipCode). The scan
+	// then returns a row only if the bytes of its key after the skipped part lie in one of the spans of rests.
+	rests []table.Span
+	limit int64 // the greatest number of rows to return; -1 without a limit
 	one   [1]table.Span
 	key   []byte
 	vals  []value.Value
@@ -197,7 +199,7 @@ type scanOp struct {
 	decodes bool         // the scan is allowed to decode rows into vectors
 	vectors *scanVectors // nil until the scan first decodes rows into vectors
 	out     batch
-	ahead   held // bytes of rows that were read ahead
+	ahead   held // the bytes that the run is charged for rows that the scan has read ahead
 }
 
 func (c *compiler) scan(n *plan.Scan, columns bool) (maker, error) {
@@ -251,7 +253,7 @@ func (o *scanOp) next(r *run) (*batch, error) {
 		return o.nextVectors(r)
 	}
 	o.out.begin()
-	passed := 0 // rows that the residual condition has dropped
+	passed := 0 // the number of rows that the residual condition has dropped since the batch was begun
 	if o.out.vals == nil {
 		expected := min(expectedRows, o.out.target)
 		if o.point != nil {
@@ -304,7 +306,7 @@ func (o *scanOp) next(r *run) (*batch, error) {
 			o.left--
 		}
 		if o.rows.IsLarge() {
-			break // a large row is charged only while it is the current one, so the batch ends with it
+			break // the memory of a large row is charged only until o.rows finds the next row, so the batch ends here
 		}
 	}
 	return o.out.some(), nil
@@ -348,7 +350,7 @@ func (o *scanOp) readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int)
 	for i := range n {
 		bind(i)
 		if o.locate(r, &o.place) != nil {
-			break // open will return this error when it comes to the row
+			break // open will return the same error when the scan is opened for this row
 		}
 		for _, s := range o.place.spans {
 			o.rows.Expect(s.Start)
@@ -370,13 +372,13 @@ const freeAhead = 32 << 10
 // systemOp reads the rows of a system table.
 type systemOp struct {
 	node     *plan.Scan
-	wanted   [][]eval // the values of each entry of node.Wanted
+	wanted   [][]eval // wanted[i] computes the values of node.Wanted[i]
 	residual eval
 	limit    eval
 	rows     [][]value.Value
 	left     int64
 	out      batch
-	held     held // bytes of the rows of the table, which are kept until the next opening
+	held     held // the bytes that the run is charged for the rows of the table, until the operator is opened again
 }
 
 func (c *compiler) systemScan(n *plan.Scan) (maker, error) {
@@ -416,8 +418,8 @@ func (o *systemOp) open(r *run) error {
 	return r.memory.keepBytes(&o.held, int64(len(o.rows))*(rowOverhead+int64(len(o.node.Table.Columns))*int64(unsafe.Sizeof(value.Value{}))))
 }
 
-// want returns, for each column that the query compares with constants, the set of these constants. Only rows with
-// one of them in the column are needed. NULL is left out, since it equals no value.
+// want returns, for each column that the query compares with constants, the set of these constants. The query needs
+// only rows that have one of the constants in the column. NULL is left out, since it equals no value.
 func (o *systemOp) want(r *run) (map[string]map[string]bool, error) {
 	want := make(map[string]map[string]bool, len(o.wanted))
 	for i, evals := range o.wanted {

@@ -16,11 +16,11 @@ import (
 // seekCode is a compiled plan.Seek.
 type seekCode struct {
 	key      []schema.KeyPart
-	declared int // the number of key parts in a key that a user gives
+	declared int // the number of key parts that the DDL declares; the key of an index entry has further parts
 	parts    []partCode
 	bounds   *rangeCode
 	tuples   *plan.SeekTuples
-	array    eval // the array whose elements are the keys; with tuples
+	array    eval // computes the array of structs that hold the keys; nil if tuples is nil
 }
 
 type partCode struct {
@@ -29,7 +29,7 @@ type partCode struct {
 	null     bool
 	nullSafe bool
 	each     bool
-	among    *rangeCode // with each, the range in which the values must lie; nil for all values
+	among    *rangeCode // for a part of a skip scan (each is set): the range of its values; nil if it has no bounds
 }
 
 type rangeCode struct {
@@ -251,7 +251,7 @@ type bounds struct {
 // compute computes the bounds of the range. ok is false if no value can lie between them.
 func (c *rangeCode) compute(r *run, k value.Kind) (b bounds, ok bool, err error) {
 	least := value.Null(k)
-	if c.high != nil { // in a key, NaN comes between NULL and the numbers, but no comparison with < or <= is TRUE for it
+	if c.high != nil { // in a key, NaN comes between NULL and the numbers, but NaN < x and NaN <= x are never TRUE
 		switch k {
 		case value.Float64:
 			least = value.OfFloat64(math.NaN())
@@ -325,14 +325,14 @@ func successor(s string) (string, bool) {
 }
 
 // maxSkips is the greatest number of values that a skip scan looks for. Each value takes one seek, which costs as
-// much as reading about ten rows in sequence, so maxSkips seeks take a few milliseconds. Reading a whole index that
-// has more values than this takes far longer.
+// much as reading about ten rows in sequence. If there are more values, maxSkips seeks were in vain. But they took only
+// a few milliseconds, and the scan of the whole index that then follows takes far longer.
 const maxSkips = 1000
 
 // skipCode finds the values of one key part for a skip scan (plan.SeekPart.Each). It seeks the first value, then
 // skips all keys that begin with that value to find the next one, and so on. It also finds values that only deleted
-// keys have. The scan then finds no rows for such a value, but that costs less than walking past all deleted keys (a
-// pruned index has many of them) to the next key that exists. If there are more than maxSkips values, the scan
+// keys have. The scan then finds no rows for such a value, but that costs less than walking past all deleted keys (an
+// index can have very many of them) to the next key that exists. If there are more than maxSkips values, the scan
 // instead reads all keys in one range, and drops those whose parts after the skipped part do not fulfil the seek.
 //
 // A read-write transaction locks the whole range in which it looks for values. Otherwise another transaction could
@@ -340,8 +340,8 @@ const maxSkips = 1000
 type skipCode struct {
 	scan   *keyScan
 	seek   *seekCode
-	part   int        // the index of the key part
-	among  *rangeCode // the range in which the values must lie; nil for all values
+	part   int        // the index in seek.parts of the key part whose values are looked up
+	among  *rangeCode // the range in which these values must lie; nil if all values are looked up
 	values *table.Projection
 }
 
@@ -377,7 +377,7 @@ func (c *skipCode) locate(r *run, p *place) error {
 type finder struct {
 	*skipCode
 	found int
-	first []value.Value // the parts of the first key that was found, up to and with the skipped part
+	first []value.Value // the parts of the first key that was found, up to and including the skipped part
 }
 
 // find is an eachValue for the skipped key part i: it looks up in the table the values of the part after prefix,
@@ -419,10 +419,11 @@ func (f *finder) find(r *run, set *table.KeySet, prefix []value.Value, i int) er
 	}
 }
 
-// whole sets p to one range with all values of the skipped part, in place of one range for each value. So the scan must
-// test the key parts after the skipped part itself: it drops the keys whose bytes after that part lie in none of the
-// spans in p.rests. These bytes do not depend on the parts before them, so whole computes these spans from one key
-// only. first holds that key's parts, up to and including the skipped part.
+// whole sets p to one range with all values of the skipped part, in place of one range for each value. That range does
+// not restrict the key parts after the skipped part, so the scan must test them for each row: it drops the keys whose
+// bytes after the skipped part lie in none of the spans in p.rests. These bytes do not depend on the parts before them,
+// so whole can compute the spans of p.rests from a single key. The parameter first holds the parts of that key, up to
+// and including the skipped part.
 func (c *skipCode) whole(r *run, p *place, first []value.Value) error {
 	var all, one table.KeySet
 	err := c.seek.add(r, &all, func(r *run, set *table.KeySet, prefix []value.Value, i int) error {
@@ -440,7 +441,7 @@ func (c *skipCode) whole(r *run, p *place, first []value.Value) error {
 	if p.rests, err = c.scan.projection.Spans(one); err != nil {
 		return err
 	}
-	if len(p.rests) == 0 { // a bound is NULL
+	if len(p.rests) == 0 { // a value or bound is NULL, so no key fulfils the seek
 		p.spans = nil
 		return nil
 	}

@@ -12,9 +12,11 @@ import (
 type setOp struct {
 	left, right operator
 	rows        *setRows
-	number      int64   // the position of the current row in left
-	putOff      *tagged // the result rows that are known only after the end of left, because rows are on disk; nil before
-	out         batch
+	number      int64 // the position of the current row in left
+	// putOff is nil until all rows of left are read. It then holds those result rows that were not known before,
+	// because the rows of right are on disk.
+	putOff *tagged
+	out    batch
 }
 
 func (c *compiler) setOp(n *plan.SetOp) (maker, error) {
@@ -50,7 +52,7 @@ func (o *setOp) next(r *run) (*batch, error) {
 		if err != nil {
 			return nil, err
 		}
-		if b == nil { // decide which of the rows that were put off pass
+		if b == nil { // left has ended: find the result rows among the rows of left that are on disk
 			o.putOff = newTagged(o.rows.node.Types)
 			if err := o.rows.finish(r, o.putOff); err != nil {
 				return nil, err
@@ -100,12 +102,13 @@ func (o *setOp) keepPassing(r *run, b *batch) error {
 type setRows struct {
 	node   *plan.SetOp
 	table  *hashTable
-	counts []int64 // how often each row of table is in right
-	passed []bool  // the rows of table that a DISTINCT operation has returned already
+	counts []int64 // for each row of table, how often it is in right; ALL operations subtract 1 for each equal row of left
+	passed []bool  // for each row of table, whether a DISTINCT operation has returned it already
 	held   held
 
-	right *partitions // rows of table on disk, with their counts and passed; nil while the rows are in memory
-	left  *partitions // rows of left that were put off, with their positions in left
+	// The fields right and left are nil while the rows of table are in memory.
+	right *partitions // the rows of table, moved to disk; each row is followed by its elements of counts and passed
+	left  *partitions // the rows of the left input that are read after this move, each followed by its position
 }
 
 func newSetRows(n *plan.SetOp) *setRows { return &setRows{node: n, table: newHashTable(n.Types)} }
@@ -185,7 +188,7 @@ func (s *setRows) passes(r *run, row []value.Value, number int64) (bool, error) 
 	if inRight != (s.node.Kind == tree.Intersect) || entry >= 0 && s.passed[entry] {
 		return false, nil
 	}
-	if entry < 0 { // EXCEPT DISTINCT
+	if entry < 0 { // the row is not in right, and the operation is EXCEPT DISTINCT
 		var err error
 		if entry, err = s.entry(r, row); err != nil {
 			return false, err

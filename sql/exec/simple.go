@@ -73,15 +73,15 @@ func (o *filterOp) next(r *run) (*batch, error) {
 type computeOp struct {
 	in      operator
 	vectors vectors
-	byRow   bool // an expression can only be computed row by row
+	byRow   bool // at least one of the expressions can only be computed row by row
 	out     batch
 
-	rows *batch // the current batch of in
-	at   int    // index of the next row in rows
+	rows *batch // the current batch of the input
+	at   int    // index of the next row in the batch rows
 }
 
-// computedBytes is a size in bytes: when the large values of a batch reach it, computeOp returns the batch, full or
-// not.
+// computedBytes limits the size in bytes of the large values (see largeValue) that are computed for one batch. When
+// their sum reaches computedBytes, computeOp returns the batch, even if it has not computed all rows of its input batch.
 const computedBytes = 1 << 20
 
 func (c *compiler) compute(n *plan.Compute, columns bool) (maker, error) {
@@ -145,7 +145,9 @@ func (o *computeOp) next(r *run) (*batch, error) {
 type limitOp struct {
 	in            operator
 	count, offset eval
-	skip, left    int64 // the number of rows still to skip, and the number still to return after them; left is -1 without a limit
+	// skip is the number of rows that must still be skipped, and left the number of rows that may be returned after
+	// them; left is -1 without a limit.
+	skip, left int64
 }
 
 func (c *compiler) limit(n *plan.Limit) (maker, error) {

@@ -224,13 +224,14 @@ type minorSortOp struct {
 	sorter sorter
 	out    batch
 
-	from *batch // the current batch of in
-	at   int    // index of the next row in from
+	from *batch // the current batch of the input
+	at   int    // index of the next row in the batch from
 	left int64  // the number of rows that the limit still allows; -1 without a limit
-	full bool   // sorter holds all rows that are equal by the first keys, sorted
-	done bool   // in has no more rows
+	full bool   // collect has filled the sorter, and the sorter has sorted its rows
+	done bool   // the input has no more rows
 
-	first, keys []value.Value // the keys of the first row in sorter, and those of the next row
+	// first holds the sort keys of the first row that is in the sorter, and keys those of the next row of the input.
+	first, keys []value.Value
 }
 
 func (c *compiler) minorSort(n *plan.Sort) (maker, error) {
@@ -372,7 +373,7 @@ func newSorter(order *ordering, types []*value.Type) sorter {
 	return sorter{comparer: order.comparer(), types: slices.Concat(types, order.types), width: len(types), limit: -1}
 }
 
-// reset removes all rows and sets the limit, -1 for none.
+// reset removes all rows and sets the limit. A limit of -1 means that there is none.
 func (s *sorter) reset(r *run, limit int64) {
 	r.memory.release(&s.held)
 	free(s.runs)
@@ -397,7 +398,7 @@ func (s *sorter) addBy(r *run, row []value.Value) error {
 	return s.addKeyed(r, row, besideRow(keys, s.computed))
 }
 
-// addWith adds a row whose sort keys have been computed by append.
+// addWith adds a row. The method append must have computed the row's sort keys.
 func (s *sorter) addWith(r *run, row, keys []value.Value) error {
 	if s.tooLate(keys) {
 		return nil
@@ -418,7 +419,9 @@ func (s *sorter) addKeyed(r *run, row []value.Value, keyBytes int64) error {
 	if err := s.keep(r, row, keyBytes); err != nil {
 		return err
 	}
-	if n := int64(len(s.order)); s.limit >= 0 && n >= fullBatch && (n-fullBatch)/2 >= s.limit { // no sum: the limit may be the largest integer
+	// This tests n >= fullBatch+2*s.limit. It computes no sum, which could overflow because the limit may be the largest
+	// integer.
+	if n := int64(len(s.order)); s.limit >= 0 && n >= fullBatch && (n-fullBatch)/2 >= s.limit {
 		s.sort()
 		r.memory.shrink(&s.held, float64(s.limit)/float64(len(s.order)))
 		s.cut()
@@ -429,7 +432,8 @@ func (s *sorter) addKeyed(r *run, row []value.Value, keyBytes int64) error {
 	return s.makeRoom(r)
 }
 
-// add adds a row with its sort keys. The row stays in memory until the caller calls makeRoom.
+// add adds a row with its sort keys. It does not spill rows, even if they take too much memory: the caller must call
+// makeRoom for that.
 func (s *sorter) add(r *run, row, keys []value.Value) error {
 	s.keys = append(s.keys, keys...)
 	return s.keep(r, row, rowBytes(keys))

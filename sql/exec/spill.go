@@ -201,8 +201,8 @@ type partitions struct {
 	held    held
 }
 
-// add adds a row to the partition for the hash of the row's key. The row has the values of row, followed by those of
-// more.
+// add writes a row to the partition for the hash of the row's key. The values of the row are the concatenation of the
+// slices row and more.
 func (p *partitions) add(r *run, hash uint64, row []value.Value, more ...value.Value) error {
 	w := &p.writers[hash>>(64-partitionBits)]
 	if *w == nil {
@@ -246,7 +246,7 @@ func (p *partitions) drop(r *run) {
 // tagged collects rows that are computed partition by partition. Each row has a tag, an integer, and nextRow
 // returns the rows in the order of their tags.
 type tagged struct {
-	types  []*value.Type // the last is the tag
+	types  []*value.Type // the types of the columns of a row; the last is the type of the tag
 	writer *spill.Writer
 	lists  []*spill.Rows
 	others []rowStream

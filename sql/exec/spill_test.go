@@ -25,7 +25,7 @@ import (
 )
 
 // spillingQueries has at least one query for each operator that can spill, and for each way in which the operator
-// spills. @n is an array of integers, and @s a string.
+// spills. The parameter @n is an array of the integers from 0 to spillingRows-1 in random order.
 var spillingQueries = map[string]string{
 	"sort":              "SELECT x, MOD(x, 7) FROM UNNEST(@n) x ORDER BY MOD(x, 7)",
 	"sort with limit":   "SELECT x FROM UNNEST(@n) x ORDER BY MOD(x, 7) DESC LIMIT 1000",
@@ -61,8 +61,8 @@ var spillingQueries = map[string]string{
 // spillingRows is the number of elements of the array parameter @n of spillingQueries.
 const spillingRows = 1000
 
-// spillingProgram plans and compiles one of spillingQueries. It also returns the environment for a run, with the
-// parameters.
+// spillingProgram plans and compiles a query, which may use the parameter @n (see spillingQueries). It also returns the
+// environment for a run, with the value of @n.
 func (db *testDB) spillingProgram(t *testing.T, sql string) (*plan.Plan, *exec.Program, exec.Env) {
 	t.Helper()
 	p, err := db.plan(sql, map[string]*value.Type{"n": value.ArrayOf(value.Int64Type)})
@@ -229,7 +229,7 @@ func TestSpillCancelled(t *testing.T) {
 }
 
 // endingContext is a context that is cancelled after some calls of its method Err. The field left is the number of
-// calls before that.
+// calls that will still return nil.
 type endingContext struct {
 	context.Context
 	left int64
@@ -393,8 +393,9 @@ func TestSpillProfile(t *testing.T) {
 	}
 }
 
-// countingFS is a file system in memory that counts the files that are open, and the files that were ever opened. A
-// file keeps written bytes by their offset, because spill files have holes.
+// countingFS is a file system in memory that counts the files that are open, and the files that were ever opened. Its
+// files keep the bytes of each write in a map by their offset. A file of vfs.NewMem would also store the unused bytes
+// between the short blocks of a spill file, which would take much memory.
 type countingFS struct {
 	vfs.FS
 	open, opened atomic.Int64

@@ -11,7 +11,7 @@ import (
 // table and looks up the rows of probe in the table. A partition that is still too large is divided again by another
 // hash. A partition whose rows of build all have the same key cannot be divided. For such a partition, nestedJoin
 // compares each row of probe that has this key with the rows of build. In a join without a further condition
-// (plan.HashJoin.Cond), that takes hardly more comparisons than the join has rows.
+// (plan.HashJoin.Cond), all these rows match, so there are hardly more comparisons than result rows.
 //
 // The rows come out in the order of probe: their tags are the positions of the rows of probe. A full join also
 // returns the rows of build without a match. They come last, in the order of build.
@@ -23,7 +23,7 @@ type spilledJoin struct {
 	count int64   // the number of rows of build
 	loose rowList // rows of build whose key contains NULL or NaN; only for a full join
 	out   *tagged // the result rows of the join
-	begun bool    // out holds the result rows for the current opening
+	begun bool    // the field out holds all result rows for the current opening of the join
 }
 
 // The tag of a row of build that matches no row of probe is unmatchedTag plus the row's position in build. Rows of
@@ -89,7 +89,7 @@ func (s *spilledJoin) fill(r *run, b *batch) error {
 	return b.fill(s.out.nextRow)
 }
 
-// join computes all result rows of the join into out.
+// join computes all result rows of the join and adds them to s.out.
 func (s *spilledJoin) join(r *run) error {
 	o := s.op
 	s.out.close(r)
@@ -346,8 +346,8 @@ func (s *spilledJoin) lookUpRow(r *run, t *joinTable, row []value.Value, tag int
 type joinTable struct {
 	*hashJoinOp
 	table   *hashTable
-	rows    []value.Value // flat
-	numbers []int64
+	rows    []value.Value // the rows, one after the other
+	numbers []int64       // for each row, its position in build
 	matched []bool
 	held    held
 }
@@ -392,7 +392,7 @@ func (t *joinTable) release(r *run) {
 
 // nestedJoin joins a partition whose rows of build all have the same key and do not fit into memory. For each row of
 // probe that has this key, it reads the rows of build from disk again. It computes a result row only when its caller
-// asks for the row, because the disk might not have space for so many rows.
+// asks for the row, because all result rows together might not fit on the disk.
 type nestedJoin struct {
 	op   *hashJoinOp
 	run  *run
@@ -400,13 +400,13 @@ type nestedJoin struct {
 
 	probe   *spill.Reader
 	left    []value.Value // the current row of probe, followed by its tag
-	key     []value.Value // the key of left
+	key     []value.Value // the join key of the current row of probe
 	build   *spill.Reader // nil if there is no current row of probe
-	right   []value.Value
-	entry   int  // the position of the row right in build
-	hit     bool // the current row has matched
-	matched []bool
-	rest    *spill.Reader // reads build again after the last row of probe, to find the rows that a full join has not matched
+	right   []value.Value // the current row of build, followed by its position in the whole build side
+	entry   int           // how many rows the current reader of the build side (build or rest) has returned
+	hit     bool          // the current row of probe has matched a row of build
+	matched []bool        // for a full join, whether each row of build has matched; otherwise nil
+	rest    *spill.Reader // after the last row of probe: reads build again, to find the rows without a match
 }
 
 func newNestedJoin(r *run, o *hashJoinOp, p joinPart) *nestedJoin {
@@ -483,7 +483,7 @@ func (j *nestedJoin) match() ([]value.Value, error) {
 		if !ok {
 			break
 		}
-		if j.entry++; j.entry == 1 { // all rows of build have the key of the first
+		if j.entry++; j.entry == 1 { // all rows of build have the same key, so only the first is compared
 			if _, err := o.keyOf(j.run, o.rightKeys, right); err != nil {
 				return nil, err
 			}

@@ -94,7 +94,7 @@ func (q *subqueryCode) compute(r *run, op operator) (value.Value, error) {
 		return value.OfBool(found), err
 	case tree.ArraySubquery:
 		elems := []value.Value{}
-		var h held // released when the array is returned: bounded charges it then
+		var h held // the bytes of elems, until it is returned; then the caller charges the array (see compiler.bounded)
 		defer r.memory.release(&h)
 		err := drain(r, op, func(row []value.Value) error {
 			elems = append(elems, row[0])
@@ -215,7 +215,7 @@ func (o *withOp) open(r *run) error {
 	return o.operator.open(r)
 }
 
-// fill returns the spool whose number is number. If the rows of the spool are not computed yet, fill computes them.
+// fill returns a spool, given by its number. If the rows of the spool are not computed yet, fill computes them.
 func (r *run) fill(number int) (*spool, error) {
 	s := &r.spools[number]
 	if s.filled {

@@ -64,7 +64,7 @@ type mergeUnionOp struct {
 	inputs []operator
 	types  []*value.Type
 	by     *comparer
-	slots  []int // the indexes of the columns that hold the keys of by
+	slots  []int // for each sort key, the index of the column that holds it
 	limit  eval
 	left   int64 // the number of rows that the limit still allows; -1 without a limit
 	merged *merge

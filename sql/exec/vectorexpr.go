@@ -100,7 +100,7 @@ func (c *compiler) output() int {
 	return at
 }
 
-// output returns the vectorRoom whose number is at.
+// output returns a vectorRoom. The parameter at is its number.
 func (r *run) output(at int) *vectorRoom {
 	if r.outputs == nil {
 		r.outputs = make([]vectorRoom, r.prog.outputs)
@@ -112,7 +112,7 @@ func (r *run) output(at int) *vectorRoom {
 type vectorRoom struct {
 	operators.Output
 	cols   []fn.Column
-	values []value.Value // by place
+	values []value.Value // the results of the expression, indexed by the places of the rows (see batch)
 	row    []value.Value // the arguments for one row
 	places []int32
 
@@ -318,7 +318,8 @@ func (c *compiler) vectorIsNull(arg vectorEval) vectorEval {
 	}
 }
 
-// fewEqualities is the greatest number of elements for which x IN (a, b, ...) is computed as x = a OR x = b OR ...
+// fewEqualities is the greatest number of elements in (a, b, ...) for which x IN (a, b, ...) is computed as
+// x = a OR x = b OR ...
 const fewEqualities = 8
 
 // vectorIn compiles x IN (a, b, ...) if x is a column and there are at most fewEqualities elements. Otherwise it
@@ -459,7 +460,7 @@ func anyByRow(list []vectorExpr) bool {
 // vectors computes a list of expressions over batches. One operator owns it.
 type vectors struct {
 	exprs []vectorExpr
-	cols  []fn.Column     // the values for the last batch, by place; valid as long as the batch
+	cols  []fn.Column     // the values of each expression for the last batch, by place; valid as long as the batch
 	room  [][]value.Value // memory of the expressions that are computed row by row; nil until the first such expression
 	byRow []bool          // which expressions are computed row by row in this batch; nil until the first such expression
 	whole []value.Value   // memory for a row of the batch

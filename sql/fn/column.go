@@ -34,8 +34,9 @@ func (c *Column) Peek(i int) value.Value {
 	return c.Values[i*c.Stride]
 }
 
-// NotNull returns those of rows (row numbers) for which the column's Vector is not NULL. It builds the result in room,
-// a buffer for reuse. If the column has no Vector or the Vector has no NULLs, NotNull returns rows unchanged.
+// NotNull returns those elements of the list rows, which holds row numbers, for which the column's Vector is not NULL.
+// It builds the result in room, a buffer for reuse. If the column has no Vector, or the Vector has no NULLs, the result
+// is the list rows itself.
 func (c *Column) NotNull(rows []int32, room *[]int32) []int32 {
 	if c.Vector == nil || c.Vector.Nulls == nil {
 		return rows
@@ -50,8 +51,8 @@ func (c *Column) NotNull(rows []int32, room *[]int32) []int32 {
 	return kept
 }
 
-// Put copies the values of the rows whose numbers are in rows to dst: dst[k*stride] gets the value of row rows[k]. The
-// values stay valid after the batch.
+// Put copies the values of some rows to dst: dst[k*stride] gets the value of the row with the number rows[k]. The
+// copies stay valid after the batch.
 func (c *Column) Put(dst []value.Value, stride int, rows []int32) {
 	if c.Vector != nil {
 		c.Vector.Put(dst, stride, rows)

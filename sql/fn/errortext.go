@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// These functions format failed operations for error messages.
+// The functions in this file format operations and numbers for the messages of errors.
 
 // InfixText returns "x operator y".
 func InfixText(x, operator, y string) string { return x + " " + operator + " " + y }

@@ -1,11 +1,12 @@
-// Package fn has what the packages of GoogleSQL's functions share. The packages below it contain the functions: one
-// for each chapter of GoogleSQL's reference, such as text, timestamps and json. Package library lists all scalar
-// functions. Package aggregate lists the aggregate functions.
+// Package fn has the types and helpers that the packages of GoogleSQL's functions share. The packages below it contain
+// the functions: one package for each chapter of GoogleSQL's reference, such as text, timestamps and json. Package
+// library lists all scalar functions. Package aggregate lists the aggregate functions.
 //
 // A Record describes a function. It has the function's name in lower case, as in GoogleSQL's resolved tree ("concat",
 // "$add", "net.host"), its signatures, and a line of documentation. Each signature has a body, the Go code that
-// computes it. A new function takes one Record in the table of its family (operators/arithmetic.go, text/strings.go,
-// ...), one Go function, and one line in library/testdata. A new family takes one line in library/library.go.
+// computes it. To add a function, write one Record in the table of its family (operators/arithmetic.go,
+// text/strings.go, ...), one Go function, and one line in library/testdata. To add a family of functions, add its table
+// to library/library.go.
 //
 // Registry.Lookup finds the body for the argument types that the analyzer chose. The executor calls Lookup once for a
 // call in a statement, so a body need not check the types of its arguments for each row. Lookup also wraps bodies so
@@ -14,7 +15,8 @@
 // GoogleSQL's enumerations (date parts, rounding and normalisation modes) have no types of their own in Crowfoot. A
 // value of an enumeration is a STRING with its name in upper case: 'DAY', 'WEEK_MONDAY', 'NFKC'.
 //
-// The executor evaluates arguments, reads tables, and handles DISTINCT, ORDER BY, LIMIT and HAVING of aggregates.
+// The executor, not this package, evaluates arguments, reads tables, and handles DISTINCT, ORDER BY, LIMIT and HAVING
+// of aggregates.
 //
 // Imports of this module: sql/tree, usererror, value.
 package fn
@@ -95,9 +97,9 @@ type Scalar struct {
 	safe  bool        // suppressible errors become NULL
 }
 
-// NewScalar makes a function whose eval is never called with a NULL argument. The function returns the value null if an
-// argument is NULL. If safe is set, it also returns null if eval fails with an error that SAFE turns into NULL (see
-// Suppressible).
+// NewScalar makes a function whose eval is never called with a NULL argument. The parameter null is the function's
+// result if an argument is NULL. If safe is set, null is also the result if eval fails with an error that SAFE turns
+// into NULL (see Suppressible).
 func NewScalar(eval Eval, null value.Value, safe bool) *Scalar {
 	return &Scalar{eval: eval, null: null, safe: safe}
 }
@@ -121,7 +123,7 @@ func (s *Scalar) Call(ctx *Context, args []value.Value) (value.Value, error) {
 // Aggregate is an aggregate function with one signature.
 type Aggregate struct {
 	// IgnoresNulls says that a row with a NULL first argument does not count. The executor may then drop the row
-	// before DISTINCT, ORDER BY and LIMIT. If the call has IGNORE NULLS or RESPECT NULLS, that decides instead.
+	// before DISTINCT, ORDER BY and LIMIT. IGNORE NULLS or RESPECT NULLS in a call overrides this field.
 	IgnoresNulls bool
 	// Collects says that a group stores the arguments of all its rows.
 	Collects bool
@@ -145,7 +147,7 @@ type Groups interface {
 	// Grow adds empty groups until there are n.
 	Grow(n int)
 	// Add adds rows to groups. rows holds row numbers: row i has the arguments args[0].At(i), args[1].At(i) and so
-	// on, and belongs to group groups[i]. A row with a NULL argument does not count if the aggregate IgnoresNulls.
+	// on, and belongs to group groups[i]. A row with a NULL argument does not count if Aggregate.IgnoresNulls is set.
 	// After an error the object must not be used any more.
 	Add(rows, groups []int32, args []Column) error
 	// Result returns the aggregate of a group.

@@ -6,8 +6,8 @@ import (
 )
 
 // Memo keeps the last text of an argument and the value compiled from it, such as a pattern, a time zone or a path.
-// Mostly an argument has the same text for all rows, so that it is compiled once. A Memo belongs to one Scalar. Many
-// goroutines may use it.
+// An argument usually has the same text for all rows, so the text is compiled only once. A Memo belongs to one Scalar.
+// Many goroutines may use it.
 type Memo[T any] struct {
 	last atomic.Pointer[memoEntry[T]]
 }

@@ -13,8 +13,8 @@ import (
 // Billion is the denominator of NUMERIC. No one may change it.
 var Billion = big.NewInt(1_000_000_000)
 
-// WorkingPrecision is the precision of computations with NUMERIC, in bits. 38 digits take 127 bits; the other bits are
-// for the rounding errors of series, and for numbers near 10^29.
+// WorkingPrecision is the precision of computations with NUMERIC, in bits. The 38 digits of a NUMERIC take 127 bits.
+// The other bits absorb the rounding errors of power series and of computations with numbers near 10^29.
 const WorkingPrecision = 320
 
 // MaxGenerated is the maximum number of elements of an array that a GENERATE function makes. An element takes 32 bytes,

@@ -54,7 +54,7 @@ func Strict(f Eval) Body { return Body{eval: f} }
 // Nullable makes a body whose f is also called with NULL arguments.
 func Nullable(f Eval) Body { return Body{eval: f, nulls: true} }
 
-// Lazy makes a body whose f computes those arguments that it needs.
+// Lazy makes a body whose f computes only the arguments that it needs.
 func Lazy(f func(*Context, Args) (value.Value, error)) Body { return Body{lazy: f} }
 
 // Higher makes a body whose f calls lambdas. f is also called with NULL arguments.
@@ -130,8 +130,8 @@ func (g *Registry) Descriptions() []Description {
 	return list
 }
 
-// IsLarge reports whether a value of type t may need so much memory that the call which makes it fails, even with
-// SAFE.
+// IsLarge reports whether a value of type t may need so much memory that the statement fails, even if a call with SAFE
+// makes the value.
 func IsLarge(t *value.Type) bool {
 	switch t.Kind {
 	case value.String, value.Bytes, value.JSON, value.Proto, value.Array, value.Struct:

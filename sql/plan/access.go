@@ -21,28 +21,28 @@ type access struct {
 	used map[int]bool
 	// fixed holds the key parts that have the same value in all rows, by their index in key.
 	fixed map[int]bool
-	// If merge is not 0, the rows are read as several streams and merged (see arrange). merge is a number of leading
+	// If merge is not 0, the rows are read as several sorted streams and then merged. merge is a number of leading
 	// key parts; there is one stream for each combination of their values. mergeKey holds the key parts by which the
 	// streams are merged; nil means all parts after the leading ones. If merge is 0, the rows come in key order.
 	merge    int
 	mergeKey []MergePart
 	covering bool
-	rows     float64 // estimated number of rows that the seeks find
-	ranges   float64 // estimated number of key ranges that the seeks make
-	unique   bool    // the seeks find at most one row for each combination of values
+	rows     float64 // estimated number of rows that the access returns
+	ranges   float64 // estimated number of key ranges that the seeks read
+	unique   bool    // each key range that the seeks read has at most one row
 	reverse  bool
-	ordered  bool // an operator above needs the rows in this order
+	ordered  bool // an operator above needs the rows in the order in which the access returns them
 	forced   bool // a hint names the index
 	columnar bool // the access can read a columnar copy
 	cost     float64
 	skips    bool    // the access is a skip scan
-	among    float64 // for a skip scan: estimated number of rows in the range that it searches for values
-	whole    float64 // for a skip scan: its cost if it must read the whole range, without the back join
+	among    float64 // for a skip scan: estimated number of rows in the key range in which it looks for values
+	whole    float64 // for a skip scan: its cost, without the back join, if it reads that whole key range instead
 }
 
 // seek is a Seek whose expressions are not yet compiled.
 type seek struct {
-	parts    []sarg     // one for each leading key part, with op sargEqual, sargIn, sargArray, sargNull or sargEach
+	parts    []sarg     // one for each leading key part; its op is sargEqual, sargIn, sargArray, sargNull or sargEach
 	bounds   rangeSargs // the bounds of the key part that follows parts
 	each     rangeSargs // the bounds of the key part whose sarg has op sargEach
 	tuple    *tupleSarg
@@ -57,7 +57,7 @@ type rangeSargs struct{ low, high, prefix, notNull *sarg }
 const maxSeekTuples = 10_000
 
 // accesses returns the ways to read a scan with its conditions, the table itself first. With the hint FORCE_INDEX,
-// it returns only the way that the hint names. need holds the columns that operators above need.
+// it returns only the way that the hint names. The parameter need has the columns that operators above use.
 func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 	pred := s.analyze(s.conds)
 	if s.table.Rows != nil {
@@ -95,7 +95,7 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 	if p.options.Batch && !forced {
 		// With Options.Batch, a query is divided into partitions: each reads a range of keys of the table, and also the
 		// rows that are interleaved with the rows of these keys. An index that is read from end to end would instead
-		// divide the query by the keys of the index, with which no rows are interleaved.
+		// divide the query by the keys of the index, with which no rows are interleaved. So such accesses are dropped.
 		list = slices.DeleteFunc(list, func(a *access) bool { return a.index != nil && a.seeks == nil })
 	}
 	if len(list) == 0 {
@@ -110,9 +110,9 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 func (s *scanRel) staysIn(name string) bool {
 	at := slices.IndexFunc(s.table.Indexes, func(x *schema.Index) bool { return strings.EqualFold(x.FullName(), name) })
 	if at < 0 {
-		return name != "" // a missing index is an error
+		return name != "" // if no index has the name, the method accesses returns an error
 	}
-	visited := make(map[*schema.Column]bool) // a generated column may be read on many paths
+	visited := make(map[*schema.Column]bool) // many generated columns may use the same column
 	var changes func(c *schema.Column) bool
 	changes = func(c *schema.Column) bool {
 		if visited[c] {
@@ -121,12 +121,13 @@ func (s *scanRel) staysIn(name string) bool {
 		visited[c] = true
 		return slices.Contains(s.sets, c) || c.Generated != nil && slices.ContainsFunc(c.Generated.Uses, changes)
 	}
-	x := s.table.Indexes[at] // the entry of a row in x depends on these columns
+	x := s.table.Indexes[at] // its NotNullColumns decide whether a row has an entry, and its Key decides where
 	return !slices.ContainsFunc(x.NotNullColumns, changes) && !slices.ContainsFunc(x.Key, func(k schema.KeyPart) bool { return changes(k.Column) })
 }
 
-// forcedIndex returns the name of the index in a scan's hint FORCE_INDEX. forced is true if there is such a hint.
-// name is then "" if the hint says _BASE_TABLE, which means the table itself.
+// forcedIndex returns the name of the index in the hint FORCE_INDEX of a scan, or else of the statement. The result
+// forced is true if there is such a hint. The name is then "" if the hint says _BASE_TABLE, which means the table
+// itself.
 func (p *planner) forcedIndex(s *scanRel) (name string, forced bool, err error) {
 	e, ok := s.hints["FORCE_INDEX"]
 	if !ok {
@@ -144,7 +145,7 @@ func (p *planner) forcedIndex(s *scanRel) (name string, forced bool, err error) 
 	return text, true, nil
 }
 
-// hintText returns the value of a hint that is an identifier or a string. ok is false for other values.
+// hintText returns the value of a hint that is an identifier or a string. The second result is false for other values.
 func hintText(e tree.Expr) (string, bool) {
 	l, ok := e.(*tree.Literal) // the analyzer gives identifiers as strings
 	if !ok || l.Value.IsNull() || l.T.Kind != value.String {
@@ -229,8 +230,8 @@ const maxDeeper = 10
 
 // matchCases finds one seek for each alternative of an OR. These seeks are to replace a seek that has the given depth
 // (see seek.depth; 0 if there is no such seek). So matchCases returns nil if one of them has a smaller depth, or if none
-// has a greater depth. It also returns nil if it finds no seek for an alternative. exact says that the seeks together
-// imply the OR.
+// has a greater depth. It also returns nil if it finds no seek for an alternative. The result exact says that the seeks
+// together imply the OR.
 func (a *access) matchCases(d disjunction, pred predicate, depth int) (seeks []seek, exact bool) {
 	exact = true
 	deeper := false
@@ -260,8 +261,8 @@ func (sk *seek) depth() int {
 }
 
 // match makes a seek: it binds the leading key parts by conditions that can bound them (see sarg). It uses the sargs of
-// pred, and the sargs in more, which come from other conditions that are TRUE for the same rows. match also returns the
-// conditions that the seek implies, and whether it found a seek.
+// pred, and further sargs (the parameter more) of other conditions that are TRUE for the same rows. match also returns
+// the conditions that the seek implies, and whether it found a seek.
 func (a *access) match(pred predicate, more []sarg) (seek, map[int]bool, bool) {
 	if t := a.matchTuple(pred); t != nil {
 		return seek{tuple: t, tupleLen: len(t.columns)}, map[int]bool{t.cond: true}, true
@@ -279,8 +280,8 @@ type binder struct {
 	key    []schema.KeyPart
 	sargs  []sarg
 	seek   seek
-	used   map[int]bool // the conditions that the seek implies
-	tuples int          // the number of keys that the values of the parts make
+	used   map[int]bool // the indexes in predicate.conds of the conditions that the seek implies
+	tuples int          // the number of combinations of the parts' values; an array counts as maxSeekTuples values
 	lists  int          // the number of parts with a list of values
 }
 
@@ -289,7 +290,7 @@ func newBinder(a *access, sargs []sarg) *binder {
 }
 
 // equals binds the next key parts to single values or lists of them (=, IN, IS NULL). It stops at the first part
-// without such a condition, and at a list that would make more than maxSeekTuples keys.
+// without such a condition. It also stops at a second list that would give the seek more than maxSeekTuples keys.
 func (b *binder) equals() {
 	for _, part := range b.key[len(b.seek.parts):] {
 		s := pickEqual(b.sargs, part.Column)
@@ -335,9 +336,10 @@ func (r *rangeSargs) any() bool {
 	return r.low != nil || r.high != nil || r.prefix != nil || r.notNull != nil
 }
 
-// besides returns copies of the sargs in list, which match adds to the sargs of an alternative of an OR. It leaves out
-// sargs that have a subquery, because each alternative would get its own copy of the subquery. It marks the copies as
-// inexact, so that match does not count their conditions as implied by the seek: they are still tested for each row.
+// besides returns copies of the given sargs. The method match adds the copies to the sargs of an alternative of an OR.
+// besides leaves out sargs that have a subquery, because each alternative would get its own copy of the subquery. It
+// marks the copies as inexact, so that match does not count their conditions as implied by the seek: these conditions
+// are still tested for each row.
 func besides(list []sarg) []sarg {
 	var out []sarg
 	for _, s := range list {
@@ -403,12 +405,12 @@ func (t *tupleSarg) place(c *schema.Column) int {
 
 // A skip scan finds the values of a key part: it seeks past each value to find the next one. It then reads the keys
 // that begin with each value. It serves statements that give no values for this key part, but have a condition on key
-// parts that follow it, or an order by them. The planner does not know how many values the part has. If a run finds too
-// many, it reads all keys in one range instead, so a wrong guess costs only a limited number of seeks. The planner
-// assumes that both outcomes are equally likely.
+// parts that follow it, or need the first rows in the order of these parts. The planner does not know how many values
+// the part has. If a run finds too many, it reads all keys in one range instead, so a wrong guess costs only a limited
+// number of seeks. The planner assumes that both outcomes are equally likely.
 
-// guessPrefixes is the guessed number of different values of a key part. The guess is made for a column that divides
-// the keys into shards, because such a column has some tens of values.
+// guessPrefixes is the guessed number of different values of a key part that a skip scan skips. Such a part is
+// typically a column that divides the keys into tens of shards.
 const guessPrefixes = 100.0
 
 // guessValues guesses how many different values a column has.
@@ -438,8 +440,8 @@ func (p *planner) skips(s *scanRel, list []*access, req request) []*access {
 
 // skipping returns a skip scan of the table or index that the given access reads. It returns nil if a skip scan would
 // be useless. That is so in three cases: no key part follows the skipped part; the parts that follow have no condition,
-// and the request is not for the first rows in their order; or the skipped part belongs to the key of the table's
-// parent, so that it can have as many values as the parent has rows.
+// and the request is not for the first rows in the order of these parts; or the skipped part belongs to the key of the
+// table's parent, so that it can have as many values as the parent has rows.
 func (s *scanRel) skipping(from *access, pred predicate, req request) *access {
 	a := &access{index: from.index, key: from.key, covering: from.covering, forced: from.forced, skips: true}
 	b := newBinder(a, pred.sargs)

@@ -83,9 +83,9 @@ func groupColumns(r *aggregateRel) colSet {
 	return s
 }
 
-// groupOrder translates the requested order of the groups to an order of the input rows. order is nil if a
-// requested column is not one by which the rows are grouped. prefer lists the columns of the input that are group
-// keys.
+// groupOrder translates the requested order of the groups to an order of the input rows, which is its first result. The
+// order is nil if a requested column is not one by which the rows are grouped. The second result lists the columns of
+// the input that are group keys.
 func groupOrder(r *aggregateRel, req request) (order []orderKey, prefer []int) {
 	names := map[int]int{}
 	for _, g := range r.groupBy {

@@ -24,9 +24,9 @@ import (
 // because the statement outside cannot refer to the view's tables. Below the barrier they move freely, as in any
 // query. A view that reads this view counts as a caller, whoever defined it, so barriers nest.
 //
-// The comparisons that bound keys are leakproof. The value with which a column is compared may not be, as in K =
-// CAST(@k AS INT64). If the value is the same for all rows, the plan computes it before it reads the view, and the
-// comparison with the computed value crosses the barrier (see once).
+// The comparisons that bound keys are leakproof. But the value with which a column is compared can be an expression
+// that is not leakproof, as in K = CAST(@k AS INT64). If the value is the same for all rows, the plan computes it
+// before it reads the view, and the comparison with the computed value crosses the barrier (see the method once).
 //
 // A plan is made for the text of a statement, whoever runs it: a statement without a role gets the same plan. There
 // is no barrier for SQL SECURITY INVOKER, because the reader of such a view may read its tables. A view that hides no
@@ -40,8 +40,9 @@ import (
 // A barrier hides neither how long a statement takes, nor how many rows its operators have read, which profiles and
 // statistics show.
 
-// barrierRel is a view with a barrier. The field in is the relation of the view. barrierRel has those rows of it for
-// which all of conds are TRUE. The conditions in conds are not leakproof, so the plan tests them above that relation.
+// barrierRel is a view with a barrier. The field in is the relation of the view. The rows of a barrierRel are those
+// rows of the view for which all of conds are TRUE. These conditions are not leakproof, so the plan tests them only for
+// rows that the view returns.
 type barrierRel struct {
 	in    relation
 	conds []tree.Expr
@@ -127,11 +128,11 @@ func isPattern(e tree.Expr) bool {
 
 // once moves conditions that are not leakproof below a barrier where it can. If an operand of a condition is not
 // leakproof but does not depend on the barrier's rows, once replaces the operand by a column, so that the condition can
-// cross. first lists these columns. The plan computes them before it reads the view, so an error in them tells nothing
-// about the view's rows. in is the barrier's relation with the conditions that crossed. rest holds the conditions that
-// stay above it.
+// cross. The result first lists these columns. The plan computes them before it reads the view, so an error in them
+// tells nothing about the view's rows. The result in is the barrier's relation with the conditions that crossed. The
+// result rest lists the conditions that stay above that relation.
 func (p *planner) once(r *barrierRel) (first []tree.Computed, in relation, rest []tree.Expr) {
-	if p.options.Batch { // a plan for partitions must have a table at its root
+	if p.options.Batch { // the row of computed columns would come before the scan that must drive the partitions
 		return nil, r.in, r.conds
 	}
 	own := setOf(r.in.cols())
@@ -147,10 +148,10 @@ func (p *planner) once(r *barrierRel) (first []tree.Computed, in relation, rest 
 	return first, push(r.in, down), rest
 }
 
-// takeOut replaces the operands of a comparison that are not leakproof by columns. made lists these columns and the
-// expressions that compute them. crosses is the comparison with the columns as operands; it is nil if the
-// comparison would still not be leakproof. own holds the columns of the barrier: an operand that uses one of them
-// is not replaced.
+// takeOut replaces the operands of a comparison that are not leakproof by columns. The result made lists these columns
+// and the expressions that compute them. The result crosses is the comparison with the columns as operands; it is nil
+// if the comparison would still not be leakproof. The parameter own has the columns of the barrier: an operand that
+// uses one of them is not replaced.
 func (p *planner) takeOut(cond tree.Expr, own colSet) (made []tree.Computed, crosses tree.Expr) {
 	c, ok := cond.(*tree.Call)
 	if !ok || c.Func.Safe || !nullRejecting[c.Func.Name] && c.Func.Name != "$in" && c.Func.Name != "$in_array" {

@@ -66,8 +66,8 @@ func (p *planner) statementHints(h tree.Hints) {
 	}
 }
 
-// RowExpr is an expression over one row of a table that does not belong to a statement: a DEFAULT, a generated
-// column or a CHECK constraint.
+// RowExpr is an expression that belongs to the definition of a table and not to a statement: a DEFAULT, a generated
+// column or a CHECK constraint. It is computed over one row of the table.
 type RowExpr struct {
 	Expr      Expr
 	Registers int

@@ -147,8 +147,8 @@ func hasSubquery(e tree.Expr) bool {
 	return found
 }
 
-// replace returns e with some of its columns replaced. The keys of the map with are the IDs of these columns, and its
-// values are the expressions that take their places. e must not contain a subquery.
+// replace returns a copy of e in which some columns are replaced. The second parameter maps the ID of each of these
+// columns to the expression that takes the column's place. e must not contain a subquery.
 func replace(e tree.Expr, with map[int]tree.Expr) tree.Expr {
 	return rebuild(e, func(e tree.Expr) tree.Expr {
 		if r, ok := e.(*tree.Ref); ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// conjuncts folds the constants of a condition and splits it at AND. The condition is TRUE exactly if all of the
+// conjuncts folds the constants of a condition and splits it at AND. The condition is TRUE if and only if all
 // returned conditions are TRUE. If cond is nil, conjuncts returns none.
 func (p *planner) conjuncts(cond tree.Expr) []tree.Expr {
 	if cond == nil {

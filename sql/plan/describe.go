@@ -14,8 +14,8 @@ import (
 // functions.
 type describer struct {
 	literals map[string]value.Value // values of the parameters that are written as constants, by name
-	// subqueries holds the subqueries that were formatted so far. Number i (from 1) is written as $sv_i. In the printed
-	// plan, the subqueries of an expression are children of the expression's node.
+	// subqueries holds the subqueries that were formatted so far. Subquery number i (from 1) is written as $sv_i. In
+	// the printed plan, the subqueries of an expression are children of the expression's node.
 	subqueries []*Subquery
 }
 
@@ -132,7 +132,7 @@ func (d *describer) subquery(e *Subquery) string {
 	return name
 }
 
-// literal formats a constant, cut to maxLiteral bytes.
+// literal formats a constant, and cuts the text after maxLiteral bytes.
 func literal(l *tree.Literal) string {
 	if l.Value.IsNull() {
 		return "<null>"
@@ -251,9 +251,9 @@ func (r *SeekRange) conditions(column Expr) []Expr {
 // Spanner. Viewers of plans show metadata with keys that they do not know, too, so they show the advice.
 const adviceKey = "cloud_spanner"
 
-// advice returns warnings about this scan, separated by semicolons: in which cases Cloud Spanner was measured to be
-// slower, and what makes the statement fast there. It returns "" if there are none. bench/README.md has the
-// measurements.
+// advice returns warnings about this scan, separated by semicolons, or "" if there are none. A warning says why Cloud
+// Spanner may be slower than this server, or how the statement becomes fast there. bench/README.md has the measurements
+// behind the warnings.
 func (n *Scan) advice() string {
 	var list []string
 	if n.Chosen {

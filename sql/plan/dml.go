@@ -75,8 +75,8 @@ func (p *planner) conflict(s *tree.Conflict) (*Conflict, error) {
 	return c, err
 }
 
-// finishDML plans what every kind of DML can have: the assertion on the number of rows (ASSERT_ROWS_MODIFIED), and
-// THEN RETURN.
+// finishDML plans the parts that every kind of DML can have: the assertion on the number of rows
+// (ASSERT_ROWS_MODIFIED), and THEN RETURN.
 func (p *planner) finishDML(m *DML, assert tree.Expr, r *tree.Returning) error {
 	p.plan.Kind, p.plan.Root = m.Kind, m
 	var err error

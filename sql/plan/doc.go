@@ -1,8 +1,8 @@
 // Package plan turns a resolved statement into a physical plan. The plan decides which index to read in which key
 // ranges, how to join tables, and where to sort rows.
 //
-// A statement passes through these steps. Each has a file of its name; the folding of constants is in fold.go, and the
-// making of joins from subqueries in subquery.go.
+// A statement passes through these steps. The code of each step is in the file of the same name. Two parts of the
+// rewrite step have files of their own: fold.go folds constants, and subquery.go makes joins from subqueries.
 //
 //	lower     tree.Scan        → relation (the logical plan, an algebra of its own)
 //	rewrite   relation         → relation (filters move down, subqueries become joins, constants are folded)
@@ -13,8 +13,8 @@
 //	keyread   Node             → Plan.Read, if the whole plan is one key read
 //
 // All steps keep one rule: an expression that can fail does not move down into a view with definer's rights
-// (barrier.go). Rewrites that push conditions down call leakproof first, and the ordering of joins treats such a
-// view as one relation.
+// (barrier.go). Rewrites that push conditions down first check them with the function leakproof. The ordering of joins
+// treats such a view as one relation.
 //
 // A Plan depends on the statement and the catalog, never on the values of parameters: the bounds of a seek are
 // expressions that each run computes. A Plan is immutable once built, so many goroutines can run it at once.

@@ -7,19 +7,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// estimate holds the guessed number of rows of a relation, and the guessed cost of computing them. The unit of cost
-// is that of reading one row in a sequential scan.
+// estimate holds the guessed number of rows of a relation, and the guessed cost of computing them. Reading one row in a
+// sequential scan costs 1.
 type estimate struct{ rows, cost float64 }
 
-// The planner has no statistics. It guesses from the form of the conditions how many rows satisfy them. A constant
-// whose name begins with guess is a number of rows or elements. One that begins with cost is a cost, and one that
-// begins with select is the fraction of rows that satisfy a condition.
+// The planner has no statistics. It guesses from the form of the conditions how many rows satisfy them. The name of a
+// constant tells its unit: guess... is a number of rows or elements, cost... is a cost (reading one row in a sequential
+// scan costs 1), and select... is the fraction of rows that satisfy a condition.
 const (
 	guessTableRows  = 100_000.0
 	guessSystemRows = 200.0
 	guessArray      = 10.0   // guessed number of elements of an array
 	costSeek        = 10.0   // finding a key; moving to the next key costs 1
-	costIndexRow    = 0.8    // indexes are narrower than tables
+	costIndexRow    = 0.8    // moving to the next index entry, which is narrower than a row of the table
 	costColumnarRow = 0.3    // reading the needed columns of a row from a columnar copy
 	selectKey       = 0.0001 // for a key part that equals a value
 	selectListed    = 0.0003 // for a key part that equals a list element; a list is a bit less selective than one value
@@ -79,8 +79,8 @@ func (a *access) costRow() float64 {
 	return costIndexRow
 }
 
-// guess estimates how many rows a seek finds, and in how many key ranges. unique says that it finds at most one row
-// in each range.
+// guess estimates how many rows a seek finds, and in how many key ranges. The result unique says that the seek finds at
+// most one row in each range.
 func (a *access) guess(sk *seek) (rows, ranges float64, unique bool) {
 	if sk.tuple != nil {
 		unique = a.wholeKey(sk.tupleLen)
@@ -186,13 +186,13 @@ func condSelectivity(pred predicate, cond int) float64 {
 	return selectOther
 }
 
-// The constants are costs of operators for each row, in the unit of estimate.
+// These constants are the costs of operators for each row. Reading one row in a sequential scan costs 1.
 const (
 	costFilter  = 0.05
 	costHash    = 0.5 // to put a row in a hash table
 	costProbe   = 0.2
 	costElement = 0.2 // to make a row from an element of an array
-	costSort    = 0.1 // times the binary logarithm of the number of rows
+	costSort    = 0.1 // to sort a row; to be multiplied by the binary logarithm of the number of rows
 )
 
 // guess estimates the rows and the cost of a relation. It treats columns of enclosing rows as known values.
@@ -260,8 +260,8 @@ func elements(arrays []tree.Expr) float64 {
 	return n
 }
 
-// maxGuessing is the depth of nested joins up to which guess compares both join methods. It is limited because each
-// level doubles the work.
+// maxGuessing is the greatest depth of nested joins at which guessJoin compares both join methods. There is a limit
+// because the comparison doubles the work at each level.
 const maxGuessing = 5
 
 func sortCost(rows float64) float64 { return rows * math.Log2(rows+2) * costSort }

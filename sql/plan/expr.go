@@ -12,8 +12,8 @@ import (
 // GetJSONField), and the expressions below.
 //
 // The expressions below replace those of package tree for two reasons. The planner compiles an expression of the
-// statement more than once, each time for rows with other slots. And a Plan stays in a cache for long, so it must
-// not refer to the scans of the statement.
+// statement more than once, each time for rows with different slots. And a Plan stays in a cache for a long time, so it
+// must not keep the scans of the statement in memory.
 type Expr = tree.Expr
 
 type (
@@ -23,9 +23,10 @@ type (
 		Index int
 		Name  string // shown in printed plans
 	}
-	// Outer is a column of an enclosing row. That is a row of the left side of the Apply whose right side contains
-	// this expression, or the row whose expression contains the Subquery. The enclosing operator has put the
-	// column's value in a register (see Bind).
+	// Outer is a value that another operator or expression has put in a register. Mostly it is a column of an
+	// enclosing row: a row of the left side of an Apply whose right side contains the Outer, or the row for which a
+	// Subquery that contains the Outer is computed (see Bind). It can also be a parameter of a Lambda, or a value of
+	// a Let.
 	Outer struct {
 		T        *value.Type
 		Register int
@@ -50,7 +51,7 @@ type (
 		In   Expr // left side of IN
 		Plan Node
 		// Bind lists the columns of the current row that Plan refers to. Constant says that Plan refers to no
-		// enclosing row at all, so each run computes the result only once.
+		// enclosing row at all, so each run of the statement computes the result only once.
 		Bind     []Bind
 		Constant bool
 	}

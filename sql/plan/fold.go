@@ -100,7 +100,7 @@ func shorten(c *tree.Call) tree.Expr {
 	if c.Func.Safe || c.Func.Name != "$and" && c.Func.Name != "$or" {
 		return c
 	}
-	neutral := c.Func.Name == "$and" // TRUE in AND, FALSE in OR
+	neutral := c.Func.Name == "$and" // the operand that does not change the result: TRUE in AND, FALSE in OR
 	var rest []tree.Expr
 	for _, a := range c.Args {
 		l, ok := a.(*tree.Literal)

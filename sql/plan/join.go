@@ -56,7 +56,7 @@ func (p *planner) chooseJoin(r *joinRel) (*joinRel, error) {
 	return &j, nil
 }
 
-// hinted holds what hints say about a join.
+// hinted holds the choices that hints make for a join.
 type hinted struct {
 	method     joinMethod
 	forceOrder bool
@@ -65,8 +65,8 @@ type hinted struct {
 
 func (h hinted) given() bool { return h.method != anyMethod || h.forceOrder || h.buildLeft }
 
-// joinHints returns what hints say about a join. The parameter at holds the hints at the join; statement holds
-// those of the statement, which apply to all joins.
+// joinHints returns the choices that hints make for a join. The parameter at holds the hints at the join. The parameter
+// statement holds the hints of the statement, which apply to all joins.
 func joinHints(at, statement tree.Hints) (hinted, error) {
 	var h hinted
 	for _, name := range []string{"JOIN_METHOD", "JOIN_TYPE"} {
@@ -104,8 +104,8 @@ func joinHints(at, statement tree.Hints) (hinted, error) {
 	return h, nil
 }
 
-// method chooses the cheaper method for a join: an apply join, which runs right for each row of left, or a hash
-// join.
+// method chooses the cheaper method for a join: an apply join, which runs the right side for each row of the left side,
+// or a hash join.
 func (p *planner) method(j *joinRel) joinMethod {
 	if j.kind == FullJoin {
 		return hashMethod
@@ -217,8 +217,8 @@ func (p *planner) distinctFirst(r *joinRel) *joinRel {
 	return &joinRel{kind: InnerJoin, left: agg, right: looked, method: applyMethod}
 }
 
-// buildApply plans an apply join, which runs right for each row of left. right already contains the join's
-// conditions.
+// buildApply plans an apply join, which runs the right side for each row of the left side. The join's conditions are
+// already part of the right side.
 func (p *planner) buildApply(j *joinRel, req request) (built, error) {
 	in := req.with(freeOf(j.right))
 	in.group = nil

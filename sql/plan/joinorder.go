@@ -13,16 +13,16 @@ import (
 //  1. gather makes one group of inner joins that are nested in each other: the relations that they join (leaves),
 //     and all their conditions. It does not look into relations that must stay where they are: outer joins, joins
 //     with a hint, and views that hide rows (barrier.go).
-//  2. transfer derives conditions from equalities. From a.x = b.y and a.x > 5 follows b.y > 5. It adds such a
-//     condition if b can find rows by y.
+//  2. transfer derives conditions from equalities. For example, a.x = b.y and a.x > 5 imply b.y > 5. transfer adds
+//     such a condition if y begins the primary key or an index of b, so that a read of b can seek by y.
 //  3. A greedy search begins with each leaf in turn, at most with maxStarts of them. It adds the leaf whose step
 //     costs least, until all are joined. A step is either a nested loop, which opens the leaf for each row that was
 //     joined before, with the conditions as seeks; or a hash join, which reads the leaf once. The planner takes the
 //     cheapest order that it has found.
 //
-// The search looks at no more than leaves * leaves steps for each start. A search of all orders would look at
-// factorially many. So the search can miss the best order of many relations. A leaf that refers to columns of other
-// leaves (UNNEST of an array, a correlated subquery) comes after these leaves in every order.
+// With n leaves, the search looks at no more than n * n steps for each start, while there are n! orders. So it can miss
+// the best order of many relations. A leaf that refers to columns of other leaves (UNNEST of an array, a correlated
+// subquery) comes after these leaves in every order.
 //
 // estimate.go guesses the numbers of rows and the costs from keys and from the forms of conditions, because there
 // are no statistics.
@@ -251,8 +251,8 @@ func transferable(cond tree.Expr, col tree.Col) bool {
 
 // seekableLeaf returns the index of the leaf in which col is the first part of the primary key or of an index. It
 // returns -1 if there is no such leaf. It also returns -1 if the leaf has a condition that is never TRUE if col is
-// NULL. Such a condition is mostly a comparison with col, which already bounds col, so that transfer need not add
-// another one.
+// NULL. Such a condition is mostly a comparison with col. It already bounds col, so the method transfer need not add
+// another condition.
 func (g *joinGroup) seekableLeaf(col tree.Col) int {
 	for i, leaf := range g.leaves {
 		s, ok := leaf.(*scanRel)

@@ -13,7 +13,8 @@ type planner struct {
 	options Options
 	params  map[string]int // the index in plan.Params of each parameter, by name
 	plan    *Plan
-	// registers holds, by Col.ID, the register number of each column of an enclosing row to which inner rows refer.
+	// registers maps the Col.ID of a column to the number of its register. It has the columns that expressions read
+	// from registers and not from slots of the current row (see Outer).
 	registers map[int]int
 	// withs holds the named subqueries of the statement, by name.
 	withs map[string]*withUse
@@ -22,7 +23,7 @@ type planner struct {
 	nextCol int
 	// rows is the row number that newRow returned last (see origin).
 	rows int
-	// guessing is the number of joins, nested in each other, that the method guess is estimating at the moment; see
+	// guessing is the number of joins, nested in each other, whose cost the planner is estimating at the moment; see
 	// maxGuessing.
 	guessing int
 	// lowered holds the relations of subqueries that could not become joins, so that they need not be lowered
@@ -62,8 +63,8 @@ func (p *planner) newCol(name string, t *value.Type) tree.Col {
 	return c
 }
 
-// findWiths records the named subqueries of a scan in p.withs, and counts the references to them. nested says that
-// the scan can run many times.
+// findWiths records the named subqueries of a scan in p.withs, and counts the references to them. The parameter nested
+// says that the scan can run many times.
 func (p *planner) findWiths(s tree.Scan, nested bool) {
 	switch s := s.(type) {
 	case *tree.With:
@@ -208,7 +209,9 @@ func (p *planner) lowerUnnest(s *tree.ArrayScan) (relation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if refsOf(u.arrays...).intersects(setOf(in.cols())) || p.options.Batch { // a plan for partitions needs a table at its root
+	// With Options.Batch, the UNNEST must not come first in the join order: the operator that comes first must be a
+	// scan, whose keys divide the query into partitions.
+	if refsOf(u.arrays...).intersects(setOf(in.cols())) || p.options.Batch {
 		u.in = in
 		return u, nil
 	}
@@ -329,11 +332,13 @@ func (p *planner) lowerWithRef(s *tree.WithRef) (relation, error) {
 }
 
 // compute adds computed columns to a relation (in). If that relation itself adds computed columns, compute merges both
-// steps into one: it puts the expressions of the relation's columns in place of these columns. There are three
-// exceptions. A new expression has a subquery, in which compute cannot replace columns. The new expressions use a
-// costly column of the relation more than once, so that it would be computed more than once. Or they use a costly
-// column that is volatile or has a subquery: within a CASE or a lambda, it might not be computed exactly once for each
-// row.
+// steps into one: it puts the expressions of the relation's columns in place of these columns. It does not merge the
+// steps in three cases:
+//
+//   - A new expression has a subquery. compute cannot replace columns in a subquery.
+//   - The new expressions use a costly column of the relation more than once. The column would be computed each time.
+//   - The new expressions use a costly column that is volatile or has a subquery. Within a CASE or a lambda, the column
+//     might not be computed exactly once for each row.
 func (p *planner) compute(in relation, exprs []tree.Computed) relation {
 	below, ok := in.(*computeRel)
 	if !ok {

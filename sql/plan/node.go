@@ -38,13 +38,13 @@ type (
 		// first Merge parts, which have one value within a stream. If Merge is 0, the rows come in key order.
 		Merge    int
 		MergeKey []MergePart
-		// Chosen says that the planner, not a hint, has chosen to read a range of Index, and that the scan must
-		// look up the table's row for each entry.
+		// Chosen says that the planner, not a hint, has chosen to read a range of Index, and that the plan looks up
+		// the table's row for each index entry.
 		Chosen bool
 		// Ordered says that the query needs the rows in the order of this scan.
 		Ordered bool
-		// Wanted, for a system table, holds the constants with which the query compares columns. Residual contains
-		// these comparisons, too.
+		// Wanted, for a system table, holds the values with which the query compares columns. The table can use them to
+		// compute fewer rows. Residual contains these comparisons, too.
 		Wanted []ColumnValues
 		// Residual is a condition that each returned row fulfils; nil if there is none.
 		Residual Expr
@@ -94,7 +94,7 @@ type (
 		Arrays []Expr
 		Names  []string // names of the elements, shown in printed plans
 		Offset bool
-		Outer  bool // a row of Input without elements is returned, with NULLs for the elements
+		Outer  bool // as in a LEFT JOIN, a row of Input that no element joins is returned with NULLs for the elements
 		Zip    tree.ZipMode
 		Cond   Expr // a condition on the returned row; nil means TRUE
 	}
@@ -128,8 +128,8 @@ type (
 		Input         Node
 		Count, Offset Expr
 	}
-	// UnionAll returns the rows of all Inputs, one input after the other. If Order is set, each input is sorted by
-	// it, and UnionAll merges them. It then returns at most Limit rows.
+	// UnionAll returns the rows of all Inputs, one input after the other. If Order is set, the rows of each input
+	// already come in this order, and UnionAll merges the inputs. It then returns at most Limit rows.
 	UnionAll struct {
 		Inputs []Node
 		Order  []tree.SortKey // each Expr is a plain Slot
@@ -163,12 +163,12 @@ type (
 	}
 )
 
-// ColumnValues holds the constants with which a query compares a column. A row without one of them in Column is not
-// needed.
+// ColumnValues holds the values with which a query compares a column. The query does not need a row that has none of
+// these values in Column.
 type ColumnValues struct {
 	Column *schema.Column
 	Values []Expr
-	Array  bool // Values holds one expression, which is an array of the constants
+	Array  bool // Values holds one expression: an array of the values
 }
 
 // Spool is one named subquery of a With.
@@ -185,8 +185,8 @@ const (
 	InnerJoin JoinKind = iota
 	LeftJoin
 	FullJoin
-	SemiJoin // rows of Left that some row of Right joins
-	AntiJoin // rows of Left that no row of Right joins
+	SemiJoin // rows of Left that match at least one row of Right
+	AntiJoin // rows of Left that match no row of Right
 )
 
 // Agg is an aggregate function over the rows of a group.
@@ -196,13 +196,13 @@ type Agg struct {
 	Name     string // shown in printed plans
 	Distinct bool
 	// IgnoreNulls says that the call has IGNORE NULLS, and RespectNulls that it has RESPECT NULLS. If it has
-	// neither, the function decides.
+	// neither, the function itself decides whether it skips NULLs.
 	IgnoreNulls, RespectNulls bool
 	OrderBy                   []tree.SortKey
 	Limit                     Expr
-	Having                    Expr // only rows in which Having is greatest (with HavingMax) or least count
+	Having                    Expr // HAVING MAX or HAVING MIN: use only rows in which Having is greatest or least
 	HavingMax                 bool
-	Where                     Expr // only rows for which Where is TRUE count
+	Where                     Expr // use only rows for which Where is TRUE; nil means all rows
 }
 
 // Seek is a set of keys of a table or index. It contains each key whose first parts match Parts and whose next part
@@ -225,8 +225,9 @@ type SeekPart struct {
 	Among          *SeekRange
 }
 
-// MergePart is a part of the key by which streams are merged. The merged rows have the order that the part has in the
-// key, or the opposite order if Inverted is set.
+// MergePart is one of the key parts by which a scan merges its streams. Part is the index of the key part. The merged
+// rows are sorted by it in the direction (ASC or DESC) that it has in the key, or in the opposite direction if Inverted
+// is set.
 type MergePart struct {
 	Part     int
 	Inverted bool
@@ -280,8 +281,8 @@ type Conflict struct {
 	Key   bool
 	Index *schema.Index
 	// Update means DO UPDATE: if Where is TRUE (nil means TRUE), Columns of the existing row are set to the values
-	// of Set. Without Update, the clause is DO NOTHING. Set and Where are expressions over the columns Old of the
-	// existing row, followed by the columns New of the row that is not inserted.
+	// of Set. Without Update, the clause is DO NOTHING. Set and Where are computed over a row that holds the columns
+	// Old of the existing row, followed by the columns New of the row that INSERT could not insert.
 	Update   bool
 	Old, New []*schema.Column
 	Columns  []*schema.Column
@@ -512,7 +513,7 @@ func Field(n Node, slot int) (string, *value.Type) {
 	case *SpoolScan:
 		return "", n.Types[slot]
 	}
-	return Field(n.inputs()[0], slot) // these operators return rows with the columns of their input
+	return Field(n.inputs()[0], slot) // all other operators return rows with the columns of their input
 }
 
 // Types returns the types of the columns of n's rows.

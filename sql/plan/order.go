@@ -6,9 +6,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 )
 
-// satisfies reports whether rows in the order that have describes are always in the order that want describes. It
-// ignores slots that have the same value in every row (fixed). distinct says that no two rows agree in all keys of
-// have, so that further keys of want do not matter.
+// satisfies reports whether rows that come in one order (the parameter have) always come in a second order (the
+// parameter want), too. It ignores slots that have the same value in every row (fixed). The parameter distinct says
+// that no two rows agree in all keys of the first order, so that further keys of the second order do not matter.
 func satisfies(have []slotOrder, fixed map[int]bool, distinct bool, want []slotOrder) bool {
 	i := 0
 	for _, w := range want {
@@ -57,8 +57,8 @@ func reversed(order []slotOrder) []slotOrder {
 	return out
 }
 
-// groups reports whether rows in the order that have describes come group by group: rows with equal values in all slots
-// of keys then follow each other.
+// groups reports whether rows that come in a given order (the parameter have) come group by group: rows with equal
+// values in all slots of the list keys then follow each other.
 func groups(have []slotOrder, fixed map[int]bool, keys []int) bool {
 	left := map[int]bool{}
 	for _, k := range keys {

@@ -20,10 +20,11 @@ func (p *planner) newRow() int {
 	return p.rows
 }
 
-// joinOrigins sets the origins of the slots of an apply join, and finds slots that always have equal values. If
-// right seeks a key part by a slot of left, that slot and the key column are equal. If right seeks its whole key by
-// slots that hold the key of one stored row, then right reads that same row, so the row's other columns are equal
-// in left and right, too. An ORDER BY over columns of right can then be replaced by one over columns of left.
+// joinOrigins sets the origins of the slots of an apply join, and finds slots that always have equal values. If the
+// right side seeks a key part by a slot of the left side, that slot and the key column are equal. If the right side
+// seeks its whole key by slots that hold the key of one stored row, then it reads that same row, so the row's other
+// columns are equal on both sides, too. An ORDER BY over columns of the right side can then be replaced by one over
+// columns of the left side.
 func (b *built) joinOrigins(n *Apply, left, right built) {
 	b.from, b.same = left.from, left.same
 	s, ok := n.Right.(*Scan)

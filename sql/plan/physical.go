@@ -9,8 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// request says what the operator above needs of a relation's rows. The columns in need are required. All other
-// fields are preferences.
+// request says which columns of a relation the operator above needs (the field need). The other fields say what it
+// prefers: the relation may return its rows in another way.
 type request struct {
 	need  colSet
 	order []orderKey
@@ -22,13 +22,13 @@ type request struct {
 	prefer []int
 }
 
-// orderKey is one key of an order of rows by columns.
+// orderKey is one key of a sort order. The field col is the Col.ID of the column.
 type orderKey struct {
 	col              int
 	desc, nullsFirst bool
 }
 
-// built is a physical operator, with what is known about its rows.
+// built is a physical operator, with facts about its rows.
 type built struct {
 	node Node
 	at   slots
@@ -38,8 +38,8 @@ type built struct {
 	fixed map[int]bool
 	// distinct says that no two rows agree in all columns of order.
 	distinct bool
-	// from holds the origins of slots, as far as they are known. same maps a slot to an earlier slot that has the
-	// same value in every row.
+	// from maps a slot to its origin, if the origin is known. same maps a slot to an earlier slot that has the same
+	// value in every row.
 	from map[int]origin
 	same map[int]int
 }
@@ -120,7 +120,7 @@ func buildEmpty(r *emptyRel, req request) built {
 	return b
 }
 
-// with returns a copy of the request that also needs the columns in more.
+// with returns a copy of the request that also needs the given columns.
 func (req request) with(more colSet) request {
 	req.need = maps.Clone(req.need).addAll(more)
 	return req
@@ -208,7 +208,7 @@ func (p *planner) addColumns(b built, exprs []tree.Computed, req request) (built
 	return p.recompute(b, made, req)
 }
 
-// recompute adds a Compute. Its rows hold those columns of b that req needs, and the new columns, which made lists.
+// recompute adds a Compute. Its rows hold those columns of b that req needs, and after them the new columns (made).
 func (p *planner) recompute(b built, made []tree.Computed, req request) (built, error) {
 	n := &Compute{Input: b.node}
 	out := built{node: n, at: slots{}, distinct: b.distinct}
@@ -239,7 +239,7 @@ func (p *planner) recompute(b built, made []tree.Computed, req request) (built, 
 	return out, nil
 }
 
-// columnOrder returns the IDs of those columns of the map at that req needs. The columns in req.prefer come first.
+// columnOrder returns the IDs of the columns that have a slot and that req needs. The columns in req.prefer come first.
 func columnOrder(req request, at slots) []int {
 	var list []int
 	listed := colSet{}

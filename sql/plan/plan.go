@@ -29,13 +29,14 @@ type Plan struct {
 	Params []Param
 	// Root computes the result rows. For DML it is a *DML.
 	Root Node
-	// Read is set if Root only reads rows of one table or index by key. It is then the scan of Root, with the
-	// columns of the result in their order.
+	// Read is not nil if the plan is a key read: Root only reads keys or ranges of one table or index. Read is then a
+	// scan that returns exactly the columns of the result, in the order of the result.
 	Read *Scan
 	// ForUpdate says that the query has FOR UPDATE, which only a read-write transaction can run.
 	ForUpdate bool
-	// Registers is the number of registers that a run needs: one for each column of an enclosing row to which the
-	// statement refers (see Outer). Spools is the number of spools (see With).
+	// Registers is the number of registers that a run needs. A register holds a value that an expression uses but that
+	// is not in the expression's row, such as a column of an enclosing row (see Outer). Spools is the number of spools
+	// (see With).
 	Registers, Spools int
 }
 
@@ -93,9 +94,9 @@ func (p *Plan) Tables() []*schema.Table {
 	return list
 }
 
-// Sequences returns the full names of the sequences that the text of the statement names. The statement takes values
-// from the sequences in values, and shows the internal state of those in states. An INSERT can also take values from
-// sequences that are not listed, through DEFAULTs of columns.
+// Sequences returns the full names of the sequences that the text of the statement names. The first list has the
+// sequences from which the statement takes values. The second list has those whose internal state it shows. An INSERT
+// can also take values from sequences that are not listed, through DEFAULTs of columns.
 func (p *Plan) Sequences() (values, states []string) {
 	Walk(p.Root, func(n Node) {
 		for _, e := range n.exprs() {

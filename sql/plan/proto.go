@@ -14,8 +14,8 @@ import (
 )
 
 // Proto returns the plan in the form that clients and their tools draw, with the operators of Cloud Spanner
-// (https://cloud.google.com/spanner/docs/query-execution-operators). stats returns the execution_stats of an
-// operator; it can be nil. literals holds the values of the parameters that are written as constants, by name.
+// (https://cloud.google.com/spanner/docs/query-execution-operators). The function stats returns the execution_stats of
+// an operator; stats can be nil. literals holds the values of the parameters that are written as constants, by name.
 //
 // Proto puts a Distributed Union above each part of the plan that could run on the servers that store the rows of its
 // driving scan. Below it stands a second Distributed Union, the local one, which runs on each of these servers. The
@@ -68,8 +68,9 @@ func link(from, to *spannerpb.PlanNode, kind, variable string) {
 	from.ChildLinks = append(from.ChildLinks, &spannerpb.PlanNode_ChildLink{ChildIndex: to.Index, Type: kind, Variable: variable})
 }
 
-// scalar adds a node for the expression e, with the subqueries in e below it. It links this node to its parent, the
-// node from; kind and variable are the type and the variable of the link. It does nothing if e is nil.
+// scalar adds a node for the expression e, with the subqueries in e below it. The first parameter is the parent of the
+// new node; kind and variable are the type and the variable of the link to the new node. If e is nil, scalar does
+// nothing.
 func (w *protoWriter) scalar(from *spannerpb.PlanNode, e Expr, kind, variable string) {
 	if e == nil {
 		return
@@ -124,7 +125,8 @@ type output struct {
 	names []string
 }
 
-// results returns the columns of a query's result, as expressions over the operator below the Compute at the root.
+// results returns the columns of a query's result. If the root of the plan is a Compute, they are its expressions. If
+// the root is another operator, they are the columns of its rows.
 func (w *protoWriter) results(p *Plan) output {
 	if c, ok := p.Root.(*Compute); ok {
 		return output{op: c, exprs: c.Exprs, names: c.Names}
@@ -344,7 +346,7 @@ func (w *protoWriter) dml(m *DML) {
 	}
 }
 
-// with returns a copy of m to which the entries in more are added.
+// with returns a copy of m, to which it adds the entries of another meta.
 func (m meta) with(more meta) meta {
 	out := maps.Clone(m)
 	maps.Copy(out, more)
@@ -356,8 +358,8 @@ var (
 	trueValue = value.OfBool(true)
 )
 
-// operator adds one operator with the name that Spanner gives it. It calls input to add the plan of each input.
-// call is the operator's call_type: Global, Local, or "" for none.
+// operator adds one operator with the name that Spanner gives it. It calls the function input to add the plan of each
+// input. The parameter call is the operator's call_type: Global, Local, or "" for none.
 func (w *protoWriter) operator(n Node, call string, input func(Node) *spannerpb.PlanNode) *spannerpb.PlanNode {
 	m := meta{}
 	if call != "" {
@@ -410,8 +412,8 @@ func (w *protoWriter) operator(n Node, call string, input func(Node) *spannerpb.
 	return w.measured(n, fmt.Sprintf("%T", n), nil)
 }
 
-// unary adds an operator with one input. input adds the plan of the input, and exprs adds the operator's
-// expressions below the node.
+// unary adds an operator with one input. The function input adds the plan of the input, and the function exprs adds the
+// operator's expressions below the node.
 func (w *protoWriter) unary(n Node, name string, m meta, input func(Node) *spannerpb.PlanNode, exprs func(*spannerpb.PlanNode)) *spannerpb.PlanNode {
 	p := w.measured(n, name, m)
 	link(p, input(n.inputs()[0]), "", "")
@@ -498,8 +500,8 @@ func (w *protoWriter) sort(s *Sort, m meta, input func(Node) *spannerpb.PlanNode
 	})
 }
 
-// unionAll adds a union. If the union merges its inputs, its metadata say so in the same way as those of a
-// Distributed Union.
+// unionAll adds a union. If the union merges its inputs, its metadata has preserve_subquery_order, as the metadata of a
+// Distributed Union that keeps an order has.
 func (w *protoWriter) unionAll(u *UnionAll, m meta, input func(Node) *spannerpb.PlanNode) *spannerpb.PlanNode {
 	if u.Order != nil {
 		m["preserve_subquery_order"] = "true"

@@ -30,8 +30,8 @@ type (
 		hints     tree.Hints
 		exclusive bool
 		conds     []tree.Expr
-		// changed says that the statement is partitioned DML that changes the table: it deletes rows, or sets the
-		// columns in sets.
+		// changed says that the statement is partitioned DML that changes the table. For an UPDATE, the field sets
+		// holds the columns that the statement sets.
 		changed bool
 		sets    []*schema.Column
 	}
@@ -44,8 +44,8 @@ type (
 		in    relation
 		exprs []tree.Computed
 	}
-	// joinRel joins those rows of left and right for which all of conds are TRUE. lateral says that right refers to
-	// columns of left.
+	// joinRel joins those rows of left and right for which all of conds are TRUE. The field lateral says that the
+	// right side refers to columns of the left side.
 	joinRel struct {
 		kind        JoinKind
 		left, right relation
@@ -119,7 +119,7 @@ type joinMethod uint8
 
 const (
 	anyMethod   joinMethod = iota // not chosen yet
-	applyMethod                   // nested loop; right already contains the join's conditions over columns of left
+	applyMethod                   // nested loop; the join's conditions are already pushed into its right side
 	hashMethod
 )
 

@@ -23,8 +23,8 @@ type sargOp uint8
 
 const (
 	sargEqual   sargOp = iota // = value
-	sargIn                    // any of values
-	sargArray                 // any element of the array
+	sargIn                    // equal to one of values
+	sargArray                 // equal to an element of the array values[0]
 	sargNull                  // IS NULL
 	sargNotNull               // IS NOT NULL
 	sargLess                  // <
@@ -33,7 +33,7 @@ const (
 	sargAtLeast
 	sargPrefix // STARTS_WITH
 	sargLike   // LIKE; never exact
-	sargEach   // any value that occurs; only seeks use it (for skip scans), it is never made from a condition
+	sargEach   // any value that occurs; only skip scans use it, and no condition becomes a sarg with it
 )
 
 // tupleSarg is a condition (a, b, ...) IN UNNEST(array of structs).
@@ -43,12 +43,13 @@ type tupleSarg struct {
 	cond    int
 }
 
-// predicate holds a scan's conditions and what seeks can use of them.
+// predicate holds a scan's conditions, and the forms of these conditions that seeks can use.
 type predicate struct {
 	conds  []tree.Expr
 	sargs  []sarg
 	tuples []tupleSarg
-	// either holds the conditions that are an OR. Each alternative of an OR is analyzed as a predicate of its own.
+	// The field either holds those conditions that have the form of an OR. Each alternative of an OR is analyzed as a
+	// predicate of its own.
 	either []disjunction
 	// notNull holds columns that are not NULL in any row for which all conditions are TRUE.
 	notNull map[*schema.Column]bool
@@ -128,8 +129,8 @@ func disjuncts(e tree.Expr, list []tree.Expr) []tree.Expr {
 	return append(list, e)
 }
 
-// analyzer finds sargs in conditions and adds them to the predicate in its field into. byID holds the columns of the
-// scan.
+// analyzer makes sargs from conditions and adds them to a predicate (the field into). byID holds the columns of the
+// scan by Col.ID.
 type analyzer struct {
 	byID map[int]*schema.Column
 	into *predicate
@@ -225,8 +226,8 @@ func (a *analyzer) like(i int, col *schema.Column, pattern tree.Expr) {
 	}
 }
 
-// LikePrefix divides a LIKE pattern. prefix is what comes before the first wildcard, without the backslashes of
-// escapes. rest is the pattern from that wildcard on.
+// LikePrefix divides a LIKE pattern. The result prefix is the text before the first wildcard, without the backslashes
+// of escapes. The result rest is the part of the pattern that begins with this wildcard.
 func LikePrefix(pattern string) (prefix, rest string) {
 	var out []byte
 	for i := 0; i < len(pattern); i++ {

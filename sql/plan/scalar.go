@@ -11,8 +11,9 @@ import (
 // slots maps each column, by its Col.ID, to the column's index in a flat row. Several columns can share an index.
 type slots map[int]int
 
-// scalar compiles e to an expression over rows. The parameter at has the slots of the columns of these rows. A column
-// that is not in at belongs to an enclosing row, and the expression reads it from a register.
+// scalar compiles e to an expression over rows. The parameter at has the slots of the columns of these rows. The
+// expression reads a column that has no slot from a register. Such a column belongs to an enclosing row, or is a
+// parameter of a lambda or a value of a WITH expression.
 func (p *planner) scalar(e tree.Expr, at slots) (Expr, error) {
 	var failed error
 	compile := func(e tree.Expr) Expr {
@@ -89,7 +90,7 @@ func (p *planner) scalars(list []tree.Expr, at slots) ([]Expr, error) {
 	return out, nil
 }
 
-// all compiles conditions and joins them to one expression by AND. It returns nil if there are no conditions.
+// all compiles conditions and combines them into one expression by AND. It returns nil if there are no conditions.
 func (p *planner) all(conds []tree.Expr, at slots) (Expr, error) {
 	if len(conds) == 0 {
 		return nil, nil
@@ -161,7 +162,7 @@ func (p *planner) scalarSubquery(e *tree.Subquery, at slots) (*Subquery, error) 
 }
 
 // binds returns a Bind for each of the given registers that holds a column of the current row. The parameter at has the
-// slots of the current row's columns. Operators of enclosing rows set all other registers.
+// slots of the current row's columns. All other registers are set by operators further up in the plan.
 func (p *planner) binds(registers map[int]bool, at slots) []Bind {
 	var list []Bind
 	for col, r := range p.registers {

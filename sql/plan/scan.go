@@ -46,7 +46,7 @@ func (p *planner) fit(s *scanRel, a *access, req request) {
 			stop = 1
 			a.cost += sortCost(a.rows)
 		} else if a.ordered = true; sorted < len(want) {
-			a.cost += a.rows * costSort // a minor sort: few rows are equal in the keys that they already come sorted by
+			a.cost += a.rows * costSort // a minor sort, each time of the few rows that agree in the first keys
 		}
 	} else if len(req.order) > 0 {
 		stop = 1 // an operator above sorts, and reads all rows first
@@ -69,7 +69,7 @@ func (p *planner) fit(s *scanRel, a *access, req request) {
 	}
 	least := costSeek
 	if a.merge > 0 {
-		least = a.ranges * costSeek // the first row of each stream
+		least = a.ranges * costSeek // a merge must find the first row of each stream
 		a.cost += a.rows * math.Log2(a.ranges+1) * costSort
 	}
 	a.cost = math.Max(a.cost*stop, math.Min(a.cost, least))
@@ -193,8 +193,8 @@ func (p *planner) scanNode(s *scanRel, a *access, residual []tree.Expr, req requ
 	return b, err
 }
 
-// wantedValues returns the constants with which the conditions compare STRING columns of a system table. A returned
-// expression may use columns of enclosing rows, but none of this table.
+// wantedValues returns the values with which the conditions compare STRING columns of a system table. A value is an
+// expression that may use columns of enclosing rows, but no columns of this table.
 func (p *planner) wantedValues(s *scanRel) ([]ColumnValues, error) {
 	var list []ColumnValues
 	for _, c := range s.analyze(s.conds).sargs {
@@ -320,7 +320,7 @@ func (p *planner) buildBackJoin(s *scanRel, a *access, residual []tree.Expr, req
 }
 
 // joinRow plans the Apply of a back join: for each row of left, it reads the table's row that has the primary key
-// in key. late holds the conditions that are tested on that row.
+// in key. The parameter late has the conditions that are tested on the table's row.
 func (p *planner) joinRow(left built, row *scanRel, key, late []tree.Expr, req request) (built, error) {
 	point := &access{key: row.table.Key, covering: true, unique: true}
 	sk := seek{}
@@ -339,8 +339,8 @@ func (p *planner) joinRow(left built, row *scanRel, key, late []tree.Expr, req r
 	return p.apply(InnerJoin, left, right, true), nil
 }
 
-// apply joins two operators by an Apply, which runs right once for each row of left. backJoin says that left reads
-// an index, and right the table's row for each entry.
+// apply joins two operators by an Apply, which runs the right operator once for each row of the left one. The parameter
+// backJoin says that the left operator reads an index, and that the right one reads the table's row for each entry.
 func (p *planner) apply(kind JoinKind, left, right built, backJoin bool) built {
 	n := &Apply{Kind: kind, Left: left.node, Right: right.node, BackJoin: backJoin}
 	n.Bind = p.binds(freeRegisters(right.node), left.at)
@@ -382,8 +382,8 @@ func (p *planner) merges() bool {
 	return !p.options.Batch
 }
 
-// arrangeMost makes an access return its rows in the order that want describes, or sorted by as many of the first keys
-// of want as possible. It returns the number of these keys.
+// arrangeMost makes an access return its rows in a wanted order (the parameter want), or sorted by as many of the first
+// keys of that order as possible. It returns the number of these keys.
 func (p *planner) arrangeMost(s *scanRel, a *access, want []slotOrder) int {
 	_, fixed := s.orderOf(a)
 	for n := len(want); n > 0; n-- {
@@ -394,8 +394,8 @@ func (p *planner) arrangeMost(s *scanRel, a *access, want []slotOrder) int {
 	return 0
 }
 
-// arrange makes an access return its rows in the order that want describes, and reports whether that is possible. For
-// that, it can make the access read in reverse, or merge the streams that come from lists of values for leading key
+// arrange makes an access return its rows in a wanted order (the parameter want), and reports whether that is possible.
+// For that, it can make the access read in reverse, or merge the streams that come from lists of values for leading key
 // parts.
 func (p *planner) arrange(s *scanRel, a *access, want []slotOrder) bool {
 	for a.merge = 0; a.merge == 0 || p.merges() && a.merge <= a.listed(); a.merge++ {
@@ -414,11 +414,11 @@ func (p *planner) arrange(s *scanRel, a *access, want []slotOrder) bool {
 	return false
 }
 
-// mergeKey returns the key parts by which streams must be merged if the keys of want include columns of the first
-// a.merge parts of the key. The result has the key parts whose columns are in want, in the sequence of want. It has
-// parts after the first a.merge parts only as long as want has them in the sequence of the key, because each stream is
-// sorted by them in that sequence. mergeKey returns nil if want includes none of the columns of the first a.merge
-// parts.
+// mergeKey returns the key parts by which the streams of an access must be merged so that the rows come in a wanted
+// order (the parameter want). It returns nil if this order has no column of the first a.merge key parts, which tell the
+// streams apart. The returned parts have the sequence of the wanted order. Of the key parts after the first a.merge,
+// mergeKey returns only those that the wanted order has in the sequence of the key, because each stream is sorted by
+// them in that sequence.
 func (s *scanRel) mergeKey(a *access, want []slotOrder) []MergePart {
 	first := map[int]int{} // maps the slot of a column to the part, for the parts whose values tell the streams apart
 	for i, part := range a.key[:a.merge] {

@@ -82,7 +82,8 @@ func (n *Scan) isPoint() bool {
 	return !slices.ContainsFunc(n.Seeks[0].Parts, func(p SeekPart) bool { return p.Array != nil || !p.Null && len(p.Values) != 1 })
 }
 
-// shownMethod returns the scan_method of the scan's metadata.
+// shownMethod returns the scan_method that a printed plan shows for the scan. It is not Columnar if the scan cannot
+// read a columnar copy.
 func (n *Scan) shownMethod() string {
 	if n.Method == ColumnarScan && !n.MayReadColumnar() {
 		return AutomaticScan.String()

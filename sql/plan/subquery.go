@@ -65,8 +65,8 @@ func (p *planner) semiJoin(in relation, cond tree.Expr) (joined relation, ok boo
 }
 
 // decorrelate makes a subquery independent of the enclosing row where it can: it removes the conditions that use
-// columns of outer. It returns the subquery without these conditions, and a list of them. exists says that only the
-// existence of rows matters, so that their order may change.
+// columns of the enclosing row, which are in the set outer. It returns the subquery without these conditions, and a
+// list of them. The parameter exists is true for a subquery in EXISTS, where the order of the rows does not matter.
 func decorrelate(r relation, outer colSet, exists bool) (relation, []tree.Expr) {
 	switch r := r.(type) {
 	case *filterRel:
@@ -127,8 +127,8 @@ func unlimited(r relation) relation {
 	return r
 }
 
-// correlatedOf divides conditions. correlated holds the conditions that use columns in outer and can move out of
-// the subquery, and keep holds all others.
+// correlatedOf divides the conditions of a subquery into two lists. The first list has the conditions that use columns
+// of the enclosing row (the set outer) and can move out of the subquery. The second list has all other conditions.
 func correlatedOf(conds []tree.Expr, outer colSet) (correlated, keep []tree.Expr) {
 	for _, c := range conds {
 		if refsOf(c).intersects(outer) && !hasSubquery(c) {

@@ -15,8 +15,8 @@ import (
 type Dir struct {
 	fs     vfs.FS
 	path   string
-	serial atomic.Int64 // numbers files
-	used   atomic.Int64 // bytes that files have claimed
+	serial atomic.Int64 // the number of the file that was made last; a file's number is also its name
+	used   atomic.Int64 // bytes of disk space that all open files together have reserved
 }
 
 // Open makes the directory path, and removes the files that an earlier process has left there. No other process may
@@ -71,7 +71,8 @@ func (d *Dir) claim(n int64) error {
 
 func (d *Dir) release(n int64) { d.used.Add(-n) }
 
-// failed returns the error for a failed call of the file system. what is the operation, for the message.
+// failed returns the error for a call of the file system that has failed with err. The parameter what is the verb that
+// names the call in the message, such as "read".
 func (d *Dir) failed(what string, err error) error {
 	if vfs.IsNoSpaceError(err) {
 		return usererror.NoRoomToSpill()

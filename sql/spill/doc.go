@@ -5,13 +5,13 @@
 // block is reused after it has been read for the last time.
 //
 //	block    checksum (4 bytes: CRC-32C of all bytes after it, big endian), up to 65,532 bytes of rows
-//	row      length (uvarint), then each value as an element of value/row.go
+//	row      length (uvarint), then each value as value.AppendElement encodes it
 //
 // A row may begin in one block and end in another.
 //
 // The package guarantees three things. Open removes the files of earlier processes, even of those that crashed. All
-// files together take at most half of the space that the disk would have without them, so that queries cannot stop
-// commits. A read returns the bytes that were written, or an error.
+// files together take at most half of the space that would be free on the disk without them, so that queries cannot
+// stop commits. A read returns the bytes that were written, or an error.
 //
 // Files are not durable (nothing is synced) and not compressed. Only one goroutine may use a File.
 //

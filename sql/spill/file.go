@@ -31,11 +31,11 @@ type File struct {
 	dir   *Dir
 	file  vfs.File
 	name  string
-	named bool // the file still has its name, because the system does not allow to remove it while the file is open
+	named bool // the file still has its name, because the system does not allow the removal of an open file
 	check func() error
 
 	blocks  int64   // the number of blocks in the file
-	claimed int64   // the number of blocks claimed from Dir
+	claimed int64   // the number of blocks for which the file has reserved disk space
 	free    []int64 // numbers of the blocks that belong to no list
 	written Written
 }

@@ -18,7 +18,7 @@ func (f *File) NewWriter(types []*value.Type) *Writer {
 	return &Writer{rows: Rows{file: f, types: types}, buf: make([]byte, blockHead, 1<<10)}
 }
 
-// Append adds a row. Its values are those of row, followed by those of more.
+// Append adds a row. The values of the row are the concatenation of the slices row and more.
 func (w *Writer) Append(row []value.Value, more ...value.Value) error {
 	start := len(w.buf)
 	w.buf = append(w.buf, 0)
@@ -174,8 +174,8 @@ func (r *Reader) fill() error {
 	return nil
 }
 
-// Close ends the reading. For a Reader of ReadLast it frees the blocks that were not read; for a Reader of Read it
-// does nothing.
+// Close ends the reading. If ReadLast has made the Reader, Close frees the blocks that were not read. If Read has made
+// it, Close does nothing.
 func (r *Reader) Close() {
 	if r.last {
 		r.rows.Free()

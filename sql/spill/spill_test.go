@@ -38,8 +38,8 @@ func create(t *testing.T, d *spill.Dir) *spill.File {
 	return f
 }
 
-// write writes a list of n rows, whose numbers begin with first, with texts of random length. The longest texts take
-// up to three blocks.
+// write writes a list of n rows. The rows have the numbers first, first+1 and so on, and texts of random length. The
+// longest texts take up to three blocks.
 func write(t *testing.T, f *spill.File, r *rand.Rand, first, n int) *spill.Rows {
 	t.Helper()
 	w := f.NewWriter(types)
@@ -64,7 +64,7 @@ func write(t *testing.T, f *spill.File, r *rand.Rand, first, n int) *spill.Rows 
 	return rows
 }
 
-// check reads a list and checks that it has n rows, whose numbers begin with first.
+// check reads a list and checks that it has n rows with the numbers first, first+1 and so on.
 func check(t *testing.T, reader *spill.Reader, first, n int) {
 	t.Helper()
 	row := make([]value.Value, len(types))
@@ -232,7 +232,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// damagingFS flips a bit in every block that is read while its field now is true.
+// damagingFS flips a bit in every block that is read. It does so only while the field called now is true.
 type damagingFS struct {
 	vfs.FS
 	now bool

@@ -65,8 +65,8 @@ type grantColumn struct {
 	name string
 }
 
-// eachTableGrant calls f for each grant on a table or view. The parameters in and name of f are the schema and the
-// name of the table or view. The parameter columns holds its columns.
+// eachTableGrant calls f for each grant on a table or view. It passes to f the grant, and the schema, the name and the
+// columns of the table or view.
 func (b *builder) eachTableGrant(f func(g *schema.Grant, in, name string, columns []grantColumn)) {
 	for g := range b.catalog.Grants() {
 		var columns []grantColumn

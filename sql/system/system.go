@@ -5,7 +5,7 @@
 // (models, property graphs, ...) exist and are empty. A column that names a catalog, such as TABLE_CATALOG, always
 // holds an empty string. The name of the default schema is an empty string, too.
 //
-// For each table with rows, contents has a function that calls builder.add for each row.
+// For each table that can have rows, the map contents has a function that calls builder.add for each row.
 //
 // Imports of this module: schema, value.
 package system
@@ -109,8 +109,8 @@ type builder struct {
 	rows        [][]value.Value
 }
 
-// add appends a row if the query that reads the table may select the row (wants) and the role of that query may see it
-// (sees). A cell is a string, an int, a bool, a value.Value, or nil for NULL.
+// add appends a row if the query that reads the table may select the row, and the role that runs the query may see the
+// row. A cell is a string, an int, a bool, a value.Value, or nil for NULL.
 func (b *builder) add(cells ...any) {
 	if len(b.want) > 0 && !b.wants(cells) || !b.sees(cells) {
 		return
@@ -186,8 +186,8 @@ func (b *builder) all(schemaColumn string) []*schema.Table {
 	return slices.DeleteFunc(list, func(t *schema.Table) bool { return !b.wantsValue(schemaColumn, t.Schema) })
 }
 
-// named returns the tables that have one of the names and are in a schema that the query asks for (see all).
-// schemaColumn is the name of the column of b.table that holds the schema.
+// named returns the tables that have one of the names. If the query asks only for certain schemas (b.want), the tables
+// are in these schemas. schemaColumn is the name of the column of b.table that holds the schema.
 func (b *builder) named(schemaColumn string, names map[string]bool) []*schema.Table {
 	var list []*schema.Table
 	for _, s := range b.schemas(schemaColumn) {
@@ -205,8 +205,9 @@ func (b *builder) named(schemaColumn string, names map[string]bool) []*schema.Ta
 	return list
 }
 
-// withIndexes returns the tables of users that have an index with one of the names in a schema that the query asks
-// for (see all). schemaColumn is the name of the column of b.table that holds the schema.
+// withIndexes returns the tables of users that have an index with one of the names. If the query asks only for certain
+// schemas (b.want), the indexes are in these schemas. schemaColumn is the name of the column of b.table that holds the
+// schema.
 func (b *builder) withIndexes(schemaColumn string, names map[string]bool) []*schema.Table {
 	var list []*schema.Table
 	for _, s := range b.schemas(schemaColumn) {
@@ -245,7 +246,7 @@ func yesNo(b bool) string {
 	return "NO"
 }
 
-// orNull returns s if have is set; otherwise nil, which means NULL.
+// orNull returns s if the parameter have is true. Otherwise it returns nil, which means NULL.
 func orNull(have bool, s string) any {
 	if have {
 		return s

@@ -13,7 +13,7 @@ import (
 const (
 	committed        = "COMMITTED"
 	writeOnly        = "WRITE_ONLY" // columns and indexes that are written and are being back-filled
-	validating       = "VALIDATING" // CHECK constraints
+	validating       = "VALIDATING" // CHECK and NOT NULL constraints whose existing rows are being validated
 	addingForeignKey = "ADDING_FOREIGN_KEY"
 	// States of foreign keys: first their indexes are back-filled, then existing rows are validated.
 	backfillingIndexes = "BACKFILLING_INDEXES"

@@ -46,8 +46,8 @@ type targetColumn struct {
 	column *schema.Column
 }
 
-// add adds a need. If the list has a need for the same privilege on the same object, add merges the columns of the
-// two.
+// add adds a need to the list. If the list has a need for the same privilege on the same object, and both needs name
+// columns or neither does, add puts the columns of both into one need.
 func (n *needs) add(need schema.Need) {
 	same := func(o schema.Need) bool {
 		return o.On == need.On && o.Privilege == need.Privilege && o.AnyColumn == need.AnyColumn && o.Member == need.Member && o.Name == need.Name
@@ -97,8 +97,8 @@ func (n *needs) tableScan(s *TableScan) {
 }
 
 // expr adds the privileges that an expression needs: SELECT on the column to which it refers if that is a column of
-// the table that the statement writes, and the privileges of a function that uses a sequence or an identity column
-// (see call).
+// the table that the statement writes, and the privileges of a function that uses a sequence or an identity column (see
+// the method call).
 func (n *needs) expr(e Expr) {
 	switch e := e.(type) {
 	case *Ref:

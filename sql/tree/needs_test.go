@@ -41,8 +41,7 @@ func testCatalog(t *testing.T) *schema.Catalog {
 	return c
 }
 
-// scanOf returns a scan of a table with the given columns. The first column gets the Col ID first, the next one
-// first+1, and so on.
+// scanOf returns a scan of a table with the given columns. The columns get the Col IDs first, first+1 and so on.
 func scanOf(c *schema.Catalog, table string, first int, columns ...string) *TableScan {
 	s := &TableScan{Table: c.Table(table)}
 	for i, name := range columns {

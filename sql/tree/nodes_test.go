@@ -106,7 +106,7 @@ func fill[N any](f *filler, n N) N {
 
 func (f *filler) mark(where string) string {
 	f.last++
-	return fmt.Sprintf("%s-%04d", where, f.last) // no mark is a part of another one
+	return fmt.Sprintf("%s-%04d", where, f.last) // all numbers have four digits, so that no mark contains another one
 }
 
 func (f *filler) name(where string) string {

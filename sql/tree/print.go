@@ -97,8 +97,8 @@ func (p *printer) statement(s Statement) {
 	}
 }
 
-// field writes a line with a name and a text, and the subqueries in the text below it. It writes nothing if text is
-// "".
+// field writes a line with a name and a text, and below the line the subqueries to which the text refers. It writes
+// nothing if text is "".
 func (p *printer) field(name, text string) {
 	if text != "" {
 		p.line(name, text)

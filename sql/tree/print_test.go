@@ -10,7 +10,7 @@ import (
 )
 
 // TestPrint checks that Print writes each node on a line of its own, with its inputs indented below it, and a subquery
-// below the node whose expression has it.
+// below the node whose expression contains the subquery.
 func TestPrint(t *testing.T) {
 	c := testCatalog(t)
 	k, v := Col{1, "K", value.Int64Type}, Col{2, "V", value.Int64Type}
@@ -38,7 +38,7 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// TestFormatLiteral checks the SQL text of constants of every type. Constants of different types must have different
+// TestFormatLiteral checks the texts of constants of every type. Constants of different types must have different
 // texts.
 func TestFormatLiteral(t *testing.T) {
 	numeric, err := value.FromText("1.50", value.NumericType)

@@ -94,8 +94,8 @@ func (e *GetField) Name() string {
 	return strconv.Itoa(e.Index)
 }
 
-// FormatLiteral formats a constant for people to read. The text resembles an SQL literal, but need not be valid SQL:
-// FLOAT64 1.5.
+// FormatLiteral formats a constant for people to read. The text resembles an SQL literal, but need not be valid SQL. An
+// example is FLOAT64 1.5.
 func FormatLiteral(l *Literal) string { return formatValue(l.Value, l.T) }
 
 func formatValue(v value.Value, t *value.Type) string {

@@ -196,7 +196,7 @@ type Computed struct {
 type SortKey struct {
 	Expr       Expr
 	Desc       bool
-	NullsFirst bool // the effective order, even if the statement has the default
+	NullsFirst bool // whether NULLs come first; if the statement does not say it, the default for Desc
 	Collation  string
 }
 

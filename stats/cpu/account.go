@@ -23,7 +23,7 @@ import (
 type Account struct {
 	off     bool
 	busy    atomic.Bool  // the server runs many executions, so it measures only a sample of the brief ones
-	share   atomic.Int64 // nanoseconds that an execution takes from the pool for messageParts parts
+	share   atomic.Int64 // nanoseconds that an execution takes from the pool for each messageParts of its Load.parts
 	_       [stripe.CacheLine]byte
 	pool    atomic.Int64 // nanoseconds that executions can still take
 	_       [stripe.CacheLine]byte
@@ -31,7 +31,7 @@ type Account struct {
 
 	mu       sync.Mutex // guards the fields below
 	last     reading
-	quiet    time.Duration // remainders of ticks without executions, except the first; older ones count less
+	quiet    time.Duration // sum of the remainders of ticks without executions (see quietTicks)
 	messages int64         // number of messages in the last tick
 	tasks    []*Task
 }
@@ -40,7 +40,7 @@ type Account struct {
 type accountStripe struct {
 	measured   atomic.Int64 // measured CPU time in nanoseconds
 	executions atomic.Int64
-	parts      atomic.Int64 // sum of Load.parts of the executions
+	parts      atomic.Int64 // sum of the parts of the executions (see Load.parts)
 	_          [stripe.CacheLine]byte
 }
 
@@ -55,9 +55,10 @@ type reading struct {
 // the second call.
 const TickEvery = 100 * time.Millisecond
 
-// quietTicks is the approximate number of ticks whose remainders Account.quiet adds up. If a long execution reports
-// CPU time only after several ticks, the remainders of these ticks have wrongly included that time. In the tick in
-// which the execution reports it, the remainder is therefore negative, and Tick adds quiet to it.
+// quietTicks is the approximate number of ticks whose remainders Account.quiet adds up. The remainder of the first tick
+// without executions is not added, and older remainders count less. If a long execution reports CPU time only after
+// several ticks, the remainders of these ticks have wrongly included that time. In the tick in which the execution
+// reports it, the remainder is therefore negative, and Tick adds quiet to it.
 const quietTicks = 100
 
 // fewMessages is the number of messages below which Tick treats a tick as one without executions: the remainder of
@@ -157,7 +158,7 @@ func (a *Account) Tick() {
 	a.busy.Store(executions >= sampleEvery && float64(executions) > fewExecutions*(now.at-a.last.at).Seconds())
 	known := now.measured - a.last.measured + now.background - a.last.background
 	rest := now.process - a.last.process - known
-	after := a.messages // replies of ended executions may still be on their way
+	after := a.messages // messages of the previous tick; some of their replies may have been sent only in this tick
 	a.messages = messages
 	switch {
 	case messages < fewMessages && after >= fewMessages:

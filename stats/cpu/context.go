@@ -4,7 +4,7 @@ import "context"
 
 type meterKey struct{}
 
-// With returns a context that contains the meter m. An execution or task that m measures runs under it.
+// With returns a context that contains the meter m. The execution or task that m measures runs under this context.
 func With(ctx context.Context, m *Meter) context.Context {
 	return context.WithValue(ctx, meterKey{}, m)
 }

@@ -32,13 +32,13 @@ type Meter struct {
 	elapsed time.Duration // wall-clock time of the segments that have ended
 	rough   time.Duration // part of elapsed for which no CPU time was measured; below briefLimit
 	shared  time.Duration // CPU time taken from the account's pool so far
-	parts   int64         // parts counted in the account so far
+	parts   int64         // parts (see Load.parts) that the account has counted for the execution so far
 	lapped  time.Duration // value of own at the last Lap
 	clock   time.Duration // the thread's clock at the start of the segment
 	began   time.Duration // time since epoch at the start of the segment
 	running bool
 	busy    bool // the server is busy, so it measures only one in sampleEvery brief executions
-	sampled bool // this execution is one of those that are measured in any case
+	sampled bool // the execution is measured even if it is brief
 }
 
 const (
@@ -48,7 +48,7 @@ const (
 	// If there are more than fewExecutions executions per second, only one in sampleEvery brief ones is measured.
 	sampleEvery   = 16
 	fewExecutions = 1000
-	// lapEvery is how much CPU time a long segment must use before Lap reports it to the account.
+	// lapEvery is the minimum time between two reports of Lap. Within it, Lap does not report CPU time to the account.
 	lapEvery = 10 * time.Millisecond
 )
 
@@ -171,9 +171,9 @@ func (m *Meter) Stop(l Load) time.Duration {
 func (m *Meter) Shared() time.Duration { return m.shared }
 
 // stoodFor returns the charge for the segments in which the clock was not read. rows is how many rows the execution
-// read and wrote. If the clock was read in no segment at all, the charge is the typical time of the kind for so many
-// rows. Otherwise, or if no typical time is known, it is the wall-clock time of those segments, which is less than
-// briefLimit.
+// read and wrote. If the clock was read in no segment at all, the charge is the typical time of executions of the kind
+// with this number of rows. Otherwise, or if no typical time is known, it is the wall-clock time of those segments,
+// which is less than briefLimit.
 func (m *Meter) stoodFor(rows int64) time.Duration {
 	if m.elapsed == m.rough {
 		return m.Typical.charge(m.rough, rows)

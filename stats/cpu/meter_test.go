@@ -109,7 +109,7 @@ func TestMeterPause(t *testing.T) {
 
 // TestMeterBrief: brief executions of different lengths are together charged the CPU time that they use, although only
 // a few of them are measured. The test subtracts the CPU time of the meter itself and of the race detector, which it
-// measures with empty executions. It adds up five runs, because single runs vary by some hundredths.
+// measures with empty executions. It adds up five runs, because single runs vary by a few percent.
 func TestMeterBrief(t *testing.T) {
 	alone(t)
 	var measured, truth time.Duration
@@ -122,8 +122,8 @@ func TestMeterBrief(t *testing.T) {
 	within(t, measured, truth)
 }
 
-// TestFewExecutionsAreMeasured: a few executions between two ticks that follow each other quickly do not make the
-// server busy.
+// TestFewExecutionsAreMeasured: if two calls of Tick follow each other quickly, a few executions between them do not
+// make the server busy.
 func TestFewExecutionsAreMeasured(t *testing.T) {
 	a := NewAccount()
 	for range 100 {
@@ -138,8 +138,9 @@ func TestFewExecutionsAreMeasured(t *testing.T) {
 	}
 }
 
-// briefExecutions runs executions one after the other on a busy server; each computes for rounds nanoseconds or more.
-// It returns the CPU time that they are charged, and the CPU time that their thread used.
+// briefExecutions runs executions one after the other on a busy server. The parameter rounds is how many nanoseconds
+// the shortest of them compute. It returns the CPU time that the executions are charged, and the CPU time that their
+// thread used.
 func briefExecutions(t *testing.T, rounds int) (own, used time.Duration) {
 	const executions = 20_000
 	a := NewAccount()
@@ -194,7 +195,7 @@ func TestChargesAddUp(t *testing.T) {
 		var charged, all time.Duration
 		for i := range 10_000 {
 			passed, rows := took(i)
-			if i%(sampleEvery+1) == 0 { // 17 and not 16, so that executions of every length are measured
+			if i%(sampleEvery+1) == 0 { // 17 is odd, so that executions with even and with odd i are measured
 				kind.learn(passed, rows)
 				continue
 			}

@@ -23,7 +23,7 @@ type Typical struct {
 // A work holds the average for one class of executions: those whose numbers of rows have equally many bits.
 type work struct {
 	mean atomic.Int64 // average in nanoseconds; 0 before the first measurement
-	left atomic.Int64 // nanoseconds that faster executions were not charged, because they took less
+	left atomic.Int64 // nanoseconds missing from the charges so far, because some executions took less than the average
 }
 
 const (
@@ -46,8 +46,9 @@ func (t *Typical) of(rows int64) time.Duration {
 }
 
 // charge returns the CPU time to charge for an execution that was not measured. The argument passed is the time that
-// the execution took, and rows is how many rows it read. The charge is the average of the class plus what faster
-// executions were not charged, but at most passed. Without an average it is passed.
+// the execution took, and rows is how many rows it read and wrote. The charge is the average of the class, plus the
+// time that faster executions were not charged. But it is never more than the execution took. If the class has no
+// average, the charge is the time that the execution took.
 func (t *Typical) charge(passed time.Duration, rows int64) time.Duration {
 	mean := t.of(rows)
 	if mean == 0 {

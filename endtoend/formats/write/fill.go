@@ -17,7 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/endtoend/formats"
 )
 
-// clients are clients of the first of formats.Databases.
+// clients has a client of the first database in formats.Databases, and a client for its schema changes.
 type clients struct {
 	*spanner.Client
 	admin *database.DatabaseAdminClient
@@ -65,7 +65,7 @@ func change(ctx context.Context, c *clients) error {
 	}
 	for _, dml := range []string{
 		"UPDATE Singers SET Born = DATE '1980-05-05', Last = CONCAT(Last, '!') WHERE MOD(SingerId, 4) = 1",
-		"DELETE FROM Singers WHERE SingerId = 3", // with its concerts
+		"DELETE FROM Singers WHERE SingerId = 3", // also deletes the singer's concerts
 		"DELETE FROM Songs WHERE SingerId = 5 AND Track > 2",
 		"INSERT INTO Types (Id, Changed) VALUES (100, PENDING_COMMIT_TIMESTAMP())",
 	} {
@@ -86,8 +86,8 @@ func change(ctx context.Context, c *clients) error {
 	return err
 }
 
-// typeRows returns rows for the table Types: with ordinary values, with NULLs, and with the extreme values of every
-// type.
+// typeRows returns rows for the tables Types and Keys. The rows of Types have NULLs, ordinary values, extreme values
+// and long values.
 func typeRows() []*spanner.Mutation {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
 	day := civil.Date{Year: 2024, Month: 2, Day: 29}
@@ -121,7 +121,7 @@ func musicRows() []*spanner.Mutation {
 		rows = append(rows, spanner.InsertMap("Singers", map[string]any{"SingerId": s, "First": fmt.Sprint("First", s), "Last": fmt.Sprint("Last", s%3)}),
 			spanner.InsertMap("Concerts", map[string]any{"Venue": fmt.Sprint("venue", s), "SingerId": s, "Day": civil.Date{Year: 2026, Month: 5, Day: int(s) + 1}}))
 		if s == 3 {
-			continue // this singer has no albums, and is deleted
+			continue // this singer gets no albums, because the function change deletes the singer
 		}
 		for a := range int64(2) {
 			album := map[string]any{"SingerId": s, "AlbumId": a, "Price": big.NewRat(s, 2)}

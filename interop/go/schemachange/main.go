@@ -62,8 +62,8 @@ func main() {
 	fmt.Println("done")
 }
 
-// isUnanswered reports whether a poll ended without the server's answer. The client gives up a poll after 10 seconds, and
-// a server that was killed may take longer to read its log, so an application polls again.
+// isUnanswered reports whether a poll ended without the server's answer. The client gives up a poll after 10 seconds,
+// and a server that was killed may take longer to read its log, so an application polls again.
 func isUnanswered(err error) bool {
 	code := status.Code(err)
 	return code == codes.DeadlineExceeded || code == codes.Unavailable || errors.Is(err, context.DeadlineExceeded)

@@ -19,8 +19,8 @@ var counting = []aggregateRecord{
 		overloads: []aggregateOverload{{"BOOL -> BOOL", simple(func() fn.State { return &logical{decides: true} }), nil}}},
 }
 
-// simple makes a value for the field start or the field groups of an aggregateOverload. The value returns the function
-// start for all argument types.
+// simple makes a value for the field start or the field groups of an aggregateOverload: a function that returns the
+// parameter start for every call, whatever its argument types are.
 func simple[S any](start func() S) func(*tree.Function) func() S {
 	return func(*tree.Function) func() S { return start }
 }

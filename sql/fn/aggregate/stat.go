@@ -38,11 +38,11 @@ type spread struct {
 	root          bool
 	n             int64
 	mean, squares float64
-	shift         int // the numbers are stored times 2^-shift; 0 until the first number whose square may overflow
+	shift         int // mean is stored times 2^-shift, squares times 2^(-2*shift); 0 until a square may overflow
 }
 
-// After the first number whose absolute value exceeds wide, all numbers are scaled by 2^-wideShift, so that the sum
-// of their squares cannot overflow.
+// After the first number whose absolute value is greater than the constant wide, spread multiplies all numbers by
+// 2^-wideShift, so that the sum of their squares cannot overflow.
 const (
 	wide      = 1e150
 	wideShift = 600
@@ -108,9 +108,10 @@ func (s *spreadNumeric) Result() (value.Value, error) {
 	return fn.OfFloat64(variance)
 }
 
-// deviation returns (products - x * y / count) / n. x and y are sums of count numbers each, in billionths. products is
-// the sum of the products of these numbers, in squares of billionths. If x and y are the same sum, the result is the
-// variance of its numbers.
+// deviation returns (products - x * y / count) / n. It takes two lists of numbers, of which each has the length count.
+// x is the sum of one list, and y is the sum of the other, in billionths. products is the sum of the products of the
+// numbers at the same position in both lists, in squares of billionths. If both lists are the same, the result is the
+// variance of the numbers.
 func deviation(count int64, products, x, y *big.Int, n int64) float64 {
 	top := new(big.Int).Mul(products, big.NewInt(count))
 	top.Sub(top, new(big.Int).Mul(x, y))

@@ -214,10 +214,11 @@ func (s *sumFloat64) average() (value.Value, error) {
 	return fn.OfFloat64(s.sum() / float64(s.n))
 }
 
-// sumNumeric adds in 38 digits. When the sum does not fit, it moves the sum so far to a big.Int.
+// sumNumeric adds up numbers in a Decimal, which has 38 digits. When the next sum does not fit in it, the sum so far is
+// moved to a big.Int, and the Decimal continues with the next number.
 type sumNumeric struct {
 	sum  value.Decimal
-	wide *big.Int // the part of the sum that is not in sum, in billionths; nil if there is none
+	wide *big.Int // the part of the total that was moved out of the Decimal, in billionths; nil if there is none
 	n    int64
 }
 

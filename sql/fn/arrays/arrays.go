@@ -157,7 +157,7 @@ func arraySlice(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return value.OfArray(list[start : end+1]), nil
 }
 
-// aggregated makes a body that computes the aggregate called name over the elements of an array.
+// aggregated makes a body that computes the aggregate function with the given name over the elements of an array.
 func aggregated(name string) fn.Body {
 	return fn.ByType(func(f *tree.Function) fn.Body {
 		elem := f.Args[0].Elem

@@ -22,8 +22,8 @@ var Search = []fn.Record{
 		Overloads: []fn.Overload{fn.On("ARRAY, LAMBDA -> ARRAY", fn.Higher(arrayTransform))}},
 }
 
-// each calls the lambda with each element and its offset, and f with the lambda's result, until f returns false. A
-// lambda with one parameter ignores the offset.
+// each calls the lambda for every element, with the element and its offset as arguments, and then calls f with the
+// offset and the lambda's result. It stops when f returns false. A lambda with one parameter ignores the offset.
 func each(list []value.Value, lambda fn.Lambda, f func(i int, result value.Value) (more bool)) error {
 	args := make([]value.Value, 2)
 	for i, e := range list {

@@ -133,8 +133,9 @@ func conversion(from, to *value.Type) fn.Eval {
 	return conversions[[2]value.Kind{from.Kind, to.Kind}]
 }
 
-// convertList returns the conversion of an array or a struct to the type to. of(i) is the conversion of field i of a
-// struct; n is the number of fields. For an array n is 1, and of(0) converts all elements.
+// convertList returns the conversion of an array or a struct to another type, which is the parameter to. For a struct,
+// n is the number of fields, and of(i) returns the conversion of field i. For an array, n is 1, and of(0) returns the
+// conversion of each element.
 func convertList(of func(int) fn.Eval, n int, to *value.Type) fn.Eval {
 	evals := make([]fn.Eval, n)
 	kinds := make([]value.Kind, n)

@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// These functions convert between BYTES and STRING for CAST with FORMAT.
+// The functions in this file convert between BYTES and STRING for CAST with FORMAT.
 
 func encodeBytes(ctx *fn.Context, a []value.Value) (value.Value, error) {
 	switch strings.ToLower(a[1].AsString()) {

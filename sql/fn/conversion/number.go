@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// These functions convert numbers to numbers, and text to numbers.
+// The functions in this file convert numbers to other types of numbers, and text to numbers and BOOL.
 
 // floatToInt64 rounds to the nearest integer. It rounds halves away from zero, and fails for numbers beyond INT64.
 func floatToInt64(_ *fn.Context, a []value.Value) (value.Value, error) {

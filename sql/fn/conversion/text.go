@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// These functions convert text, dates, and other types that are written as text.
+// The functions in this file convert between STRING, BYTES and UUID.
 
 func stringToBytes(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return fn.BytesOf(a[0].AsString()), nil

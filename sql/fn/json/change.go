@@ -23,7 +23,7 @@ var Changes = []fn.Record{
 }
 
 // jsonChange makes the body of a function whose arguments are a JSON value, pairs of path and value, and an optional
-// flag, which is TRUE by default. change is called for each pair.
+// flag, which is TRUE by default. The body calls the parameter change for each pair.
 func jsonChange(f *tree.Function, change func(n *jsonNode, path []jsonStep, v value.Value, t *value.Type, flag bool) error) fn.Body {
 	pairs := (len(f.Args) - 1) / 2
 	return fn.Nullable(func(_ *fn.Context, a []value.Value) (value.Value, error) {

@@ -33,7 +33,7 @@ var Makers = []fn.Record{
 // jsonWriter writes values as JSON.
 type jsonWriter struct {
 	wideAsText bool // write INT64 and NUMERIC beyond FLOAT64's exact range as strings
-	asText     bool // for TO_JSON_STRING: write numbers as CAST does, 1 where JSON values have 1.0
+	asText     bool // for TO_JSON_STRING: write numbers as CAST does, for example the FLOAT64 1 as 1, not as 1.0
 }
 
 func (w jsonWriter) append(dst []byte, v value.Value, t *value.Type) []byte {

@@ -51,7 +51,7 @@ func invalidJSONPath(path string, at int) error {
 	return usererror.BadArgument("Invalid token in JSONPath at: " + path[min(at, len(path)):])
 }
 
-// bracketStep reads the step that follows an opening bracket, and the closing bracket. rest is the path after it.
+// bracketStep reads the step that follows an opening bracket, and the closing bracket. rest is the remaining path.
 func bracketStep(s string) (step jsonStep, rest string, ok bool) {
 	s = strings.TrimLeft(s, " ")
 	if s != "" && (s[0] == '\'' || s[0] == '"') {
@@ -98,7 +98,7 @@ func (s *jsonScanner) peek() byte {
 }
 
 // enter moves the scanner into the array or object at its position, to the element or member that the step names. It
-// returns false if there is none.
+// returns false if there is no such element or member.
 func (s *jsonScanner) enter(step jsonStep) bool {
 	found := false
 	s.each(func(name string, i int64, array bool) bool {
@@ -109,8 +109,8 @@ func (s *jsonScanner) enter(step jsonStep) bool {
 }
 
 // each moves the scanner to the value of each element or member of the array or object at its position, and calls f
-// there. When f returns false, each stops and the scanner stays where it is. If the scanner is at a scalar, each does
-// not call f and moves past the scalar.
+// there. When f returns false, the loop ends and the scanner stays where it is. If the scanner is at a scalar, it moves
+// past the scalar, and f is not called.
 func (s *jsonScanner) each(f func(name string, i int64, array bool) (more bool)) {
 	open := s.peek()
 	if open != '{' && open != '[' {
@@ -144,7 +144,7 @@ func (s *jsonScanner) each(f func(name string, i int64, array bool) (more bool))
 	}
 }
 
-// string reads a string and returns its decoded text.
+// string reads a JSON string and returns its decoded text.
 func (s *jsonScanner) string() string {
 	start := s.pos
 	s.skipString()
@@ -215,8 +215,8 @@ func jsonUnquote(quoted string) string {
 	return string(out)
 }
 
-// jsonRune decodes the escape \uXXXX at the begin of s. A character beyond 16 bits takes two such escapes. size is the
-// number of bytes of s that jsonRune decoded.
+// jsonRune decodes the escape \uXXXX at the beginning of s. A character beyond 16 bits takes two such escapes. size is
+// the number of bytes of s that jsonRune decoded.
 func jsonRune(s string) (r rune, size int) {
 	high, _ := strconv.ParseUint(s[2:6], 16, 32)
 	if high < 0xD800 || high > 0xDBFF || len(s) < 12 {

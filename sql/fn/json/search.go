@@ -19,7 +19,7 @@ var Searches = []fn.Record{
 
 func jsonContains(_ *fn.Context, a []value.Value) (value.Value, error) {
 	whole, part := newJSONNode(a[0].AsString()), newJSONNode(a[1].AsString())
-	if whole.kind == '[' && part.kind == 0 { // at the top level, an array contains a scalar if it has that element
+	if whole.kind == '[' && part.kind == 0 { // at the top level, an array contains a scalar that is one of its elements
 		part = &jsonNode{kind: '[', elems: []*jsonNode{part}}
 	}
 	return fn.OfBool(whole.contains(part))

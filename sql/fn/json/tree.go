@@ -103,8 +103,9 @@ func (n *jsonNode) at(path []jsonStep) *jsonNode {
 // index.
 const maxJSONArray = 1_000_000
 
-// open returns the member or element of n that a step names. If it is missing, open creates it: it first turns a null
-// into an object or an array as the step needs, or extends the array. It returns nil if n is another kind of value.
+// open returns the member or element of n that a step names, and creates it if it is missing. If n is null, it first
+// becomes an object or an array, as the step needs. If n is an array that is too short, it is extended with nulls. The
+// result is nil if n is any other kind of value.
 func (n *jsonNode) open(step jsonStep) (*jsonNode, error) {
 	if child := n.child(step); child != nil {
 		return child, nil
@@ -153,8 +154,8 @@ func (n *jsonNode) mismatch(path []jsonStep) bool {
 	return false
 }
 
-// set replaces the value at a path. If there is none and create is set, it creates the value and what is missing on
-// the path.
+// set replaces the value at a path. If there is no value at the path and create is true, the value is created, with the
+// objects and arrays that are missing on the path.
 func (n *jsonNode) set(path []jsonStep, to *jsonNode, create bool) error {
 	target := n.at(path)
 	if target == nil {

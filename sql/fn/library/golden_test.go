@@ -34,8 +34,8 @@ var rewrite = flag.Bool("rewrite-golden", false, "write the results into the gol
 //
 //	sum(1, 2, NULL:INT64) => INT64 3
 //
-// reader_test.go describes the literals. If the signature leaves the type of the result open, the line gives it after
-// ::.
+// reader_test.go describes the literals. A line may name the type of the result after ::, if the function's signature
+// leaves the type open.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*")
 	if err != nil || len(files) == 0 {
@@ -70,8 +70,8 @@ func runTable(t *testing.T, file string) {
 	}
 }
 
-// testContext returns a Context with a fixed time, Los Angeles time, zeros as random bytes, and sequences each of
-// which has returned 41 values.
+// testContext returns a Context with a fixed current time, the time zone of Los Angeles, zeros as random bytes, and
+// sequences whose next value is always 42.
 func testContext() *fn.Context {
 	return &fn.Context{Sequences: fixedSequences{}, Now: time.Date(2024, 2, 29, 23, 59, 58, 123456789, time.UTC), Random: bytes.NewReader(make([]byte, 1<<16))}
 }
@@ -129,7 +129,8 @@ func (r *reader) call() (value.Value, *value.Type, error) {
 	return v, f.Type, err
 }
 
-// given holds the arguments for a lazy function. An argument written raise:TYPE raises an error when it is computed.
+// given holds the arguments for a lazy function. An argument that a golden table writes as raise:TYPE raises an error
+// when it is computed.
 type given []value.Value
 
 func (g given) Len() int { return len(g) }
@@ -233,10 +234,10 @@ func fitting(signatures []string, f *tree.Function) string {
 	return ""
 }
 
-// resultType reads the type after ::. If the line has none, the result has the type that the signature names. If the
-// signature names ANY, that is the type of the last argument. If it names ARRAY, that is the type of the last argument,
-// or, if the last argument is no ARRAY, of the first argument that is one, or else an ARRAY of the first argument's
-// type.
+// resultType returns the type of a call's result. It is the type after ::, if the line has one, and otherwise the
+// result type in the signature. ANY in the signature stands for the type of the last argument. ARRAY stands for the
+// type of the last argument if that is an ARRAY, else for the type of the first argument that is an ARRAY, else for an
+// ARRAY of the first argument's type.
 func (r *reader) resultType(f *tree.Function, signature string) (*value.Type, error) {
 	if r.accept("::") {
 		return r.typeName()

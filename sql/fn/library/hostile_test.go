@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// edges holds the values of each type for which functions are most likely to fail.
+// edges holds, for each type, some values for which functions are likely to fail.
 var edges = map[value.Kind][]value.Value{
 	value.Bool:  {value.OfBool(true), value.OfBool(false)},
 	value.Int64: ints(0, 1, -1, 2, 7, 64, 255, 1<<20, 1<<31, math.MaxInt64, math.MinInt64, -719162, 2932896),

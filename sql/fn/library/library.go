@@ -1,4 +1,4 @@
-// Package library lists all scalar functions of GoogleSQL. It contains no function itself. Its tests are those of all
+// Package library lists all scalar functions of GoogleSQL. It contains no function itself. Its tests cover all scalar
 // functions, aggregates and casts.
 //
 // Imports of this module: sql/fn, sql/fn/aggregate, sql/fn/arrays, sql/fn/json, sql/fn/mathematics, sql/fn/operators, sql/fn/protobuf, sql/fn/text, sql/fn/timestamps, sql/fn/utility, sql/tree.

@@ -73,7 +73,8 @@ func everyKind(t *testing.T, syntax string) protoreflect.MessageDescriptor {
 	return file.Messages().Get(0)
 }
 
-// randomMessage returns a message in which some fields are set at random. Messages are nested at most depth deep.
+// randomMessage returns a message in which some fields are set at random. The parameter depth limits how deep messages
+// are nested.
 func randomMessage(r *rand.Rand, d protoreflect.MessageDescriptor, depth int) *dynamicpb.Message {
 	m := dynamicpb.NewMessage(d)
 	for i := range d.Fields().Len() {

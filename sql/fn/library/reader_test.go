@@ -19,7 +19,7 @@ import (
 //	true false           BOOL             date 2024-01-31, timestamp '2024-01-31 12:00:00+00', interval '1-2 3 4:5:6', json '{}', uuid '...'
 //	[1, 2]               ARRAY            (1, 'a')  (a 1, b 'x') STRUCT
 //	NULL:INT64           NULL of a type   []:ARRAY<INT64>        an empty array
-//	raise:INT64          an expression of a type that raises an error
+//	raise:INT64          an expression of type INT64 that raises an error
 type reader struct {
 	text string
 }
@@ -55,7 +55,7 @@ func (r *reader) until(token string) string {
 	return strings.TrimSpace(before)
 }
 
-// word reads letters, digits and the other characters of numbers.
+// word reads the text up to the next space, comma, bracket or colon: a number, a keyword or a name.
 func (r *reader) word() string {
 	r.text = strings.TrimLeft(r.text, " ")
 	i := strings.IndexAny(r.text, " ,()[]<>:")
@@ -106,7 +106,7 @@ func (r *reader) literal() (value.Value, *value.Type, error) {
 		return value.Null(t.Kind), t, nil
 	case r.accept("raise:"):
 		t, err := r.typeName()
-		return value.PendingCommitTimestamp(), t, err // stands for raise, as this value is never an argument
+		return value.PendingCommitTimestamp(), t, err // marks raise:TYPE; no other literal has this value
 	}
 	return r.scalar()
 }

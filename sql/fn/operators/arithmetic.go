@@ -139,7 +139,7 @@ func mod(_ *fn.Context, a []value.Value) (value.Value, error) {
 	case 0:
 		return value.Value{}, usererror.DivisionByZero(fn.CallText("MOD", fn.Int64Text(x), fn.Int64Text(y)))
 	case -1:
-		return fn.OfInt64(0) // because the quotient of the least INT64 and -1 does not fit
+		return fn.OfInt64(0) // every integer is a multiple of -1
 	}
 	return fn.OfInt64(x % y)
 }
@@ -153,7 +153,8 @@ func NegateInt64(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return fn.OfInt64(-x)
 }
 
-// The functions on floating point numbers fail if the operands are finite and the result is not.
+// The functions on floating point numbers below, except those of IEEE_DIVIDE, fail if the operands are finite and the
+// result is not.
 
 func addFloat64(_ *fn.Context, a []value.Value) (value.Value, error) {
 	x, y := a[0].AsFloat64(), a[1].AsFloat64()

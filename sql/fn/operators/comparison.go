@@ -26,9 +26,9 @@ var Comparison = []fn.Record{
 	{Name: "least", Leakproof: true, Doc: "The least argument; NULL if one is NULL, NaN if one is NaN.", Overloads: []fn.Overload{fn.On("ANY, ANY... -> ANY", fn.ByType(func(f *tree.Function) fn.Body { return extreme(f, -1) }))}},
 }
 
-// holds makes the body of a comparison of two values of type t. If less is set, the comparison is TRUE if the first
-// value is less than the second. equal and greater have the same meaning for values that are equal, and for a first
-// value that is greater. Common types have bodies of their own, which need not look at the type for each row.
+// holds makes the body of a comparison of two values of type t. The three flags say whether the comparison is TRUE if
+// the first value is less than, equal to, or greater than the second value. Common types have bodies of their own,
+// which need not look at the type for each row.
 func holds(t *value.Type, less, equal, greater bool) fn.Body {
 	switch t.Kind {
 	case value.Int64, value.Date, value.Bool, value.Enum:

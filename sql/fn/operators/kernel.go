@@ -8,9 +8,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Kernel computes a function for many rows at once. The columns args have span rows; the Kernel computes those
-// whose numbers are in places. It writes the results to out. ok is false if the function fails for a row; the
-// executor then computes the rows one by one with the function's Scalar, which returns the error.
+// A Kernel computes a function for many rows at once. The arguments are the columns in args, and span is the number of
+// their rows. The Kernel computes only the rows whose numbers are the elements of places, and writes the results to
+// out. ok is false if it cannot compute a row, mostly because the function fails for this row. The executor then
+// computes the rows one by one with the function's Scalar, which returns the error.
 type Kernel func(out *Output, args []fn.Column, span int, places []int32) (ok bool)
 
 // Kernels holds the functions that have a Kernel, by the kind of their arguments. All arguments of such a function
@@ -51,7 +52,8 @@ type Output struct {
 	right    operand
 }
 
-// operand is a buffer for the values of an argument that is not a vector, by row number.
+// operand is a buffer for the values of an argument, by row number. It is used if the fn.Column of the argument does
+// not hold the values in a slice of the same type.
 type operand struct {
 	ints     []int64
 	floats   []float64
@@ -66,8 +68,9 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// Begin starts the output of values of type t. Among the rows whose numbers are in places, it sets those to NULL in
-// which an argument is NULL. It returns the numbers of the others, which the caller must compute.
+// Begin starts the output of values of type t. The elements of places are the numbers of the rows to compute. If an
+// argument of such a row is NULL, Begin sets the row's result to NULL. It returns the numbers of the other rows, which
+// the caller must compute.
 func (o *Output) Begin(t *value.Type, args []fn.Column, span int, places []int32) []int32 {
 	o.Vector = value.Vector{Type: t}
 	for i := range args {
@@ -85,8 +88,8 @@ func (o *Output) Begin(t *value.Type, args []fn.Column, span int, places []int32
 	return o.places
 }
 
-// markNulls looks at the rows whose numbers are in places, and sets the output to NULL in those in which the argument c
-// is NULL.
+// markNulls looks at the rows whose numbers are the elements of places. It sets the result of a row to NULL if the
+// argument in column c is NULL.
 func (o *Output) markNulls(c *fn.Column, span int, places []int32) {
 	if c.Vector != nil {
 		if c.Vector.Nulls != nil {
@@ -114,8 +117,8 @@ func (o *Output) Nulls(span int) []bool {
 	return o.nulls
 }
 
-// Bools makes the output a column of BOOLs with span rows. It returns the slice that holds them, which the caller
-// sets.
+// Bools makes the output a column of BOOLs. It returns the slice of these BOOLs, which the caller must fill. The length
+// of the slice is span.
 func (o *Output) Bools(span int) []bool {
 	o.bools = sized(o.bools, span)
 	o.Vector.Bools = o.bools
@@ -302,11 +305,12 @@ func divideFloats(z, x, y []float64, places []int32) bool {
 	return true
 }
 
-// compares is a loop that sets z[i] to the result of comparing x[i] and y[i], for the rows i in places.
+// compares is a loop over the elements of places, which are row numbers. For each row number i, it sets z[i] to the
+// result of comparing x[i] and y[i].
 type compares[T cmp.Ordered] func(z []bool, x, y []T, places []int32)
 
 // comparisons returns the kernels of a comparison. ints, floats and texts are the loops for types that Go can compare.
-// For the other types, the function holds turns the result of ordering into the result of the comparison.
+// The parameter holds is for NUMERIC: it converts the result of Decimal.Cmp (-1, 0 or 1) to that of the comparison.
 func comparisons(ints compares[int64], floats compares[float64], texts compares[string], holds func(int) bool) map[value.Kind]Kernel {
 	whole := func(o *Output, args []fn.Column, span int, places []int32) bool {
 		places = o.Begin(value.BoolType, args, span, places)

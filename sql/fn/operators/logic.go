@@ -19,8 +19,9 @@ func and(_ *fn.Context, args fn.Args) (value.Value, error) { return connect(args
 
 func or(_ *fn.Context, args fn.Args) (value.Value, error) { return connect(args, true) }
 
-// connect computes operands until one equals decides, which is then the result. If none does, the result is NULL if
-// an operand is NULL, otherwise the opposite of decides.
+// connect computes AND, for which the parameter decides is false, or OR, for which it is true. It computes operands
+// until one is equal to decides; this operand is the result. If no operand is, the result is NULL if an operand is
+// NULL, and otherwise the opposite of decides.
 func connect(args fn.Args, decides bool) (value.Value, error) {
 	result := value.OfBool(!decides)
 	for i := range args.Len() {

@@ -6,8 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// These functions do arithmetic on NUMERIC. They round results to nine digits after the point, and round halves away
-// from zero.
+// The functions in this file do arithmetic on NUMERIC. They round results to nine digits after the point, and round
+// halves away from zero.
 
 func addNumeric(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return numericOperation(a, "+", value.Decimal.Add)

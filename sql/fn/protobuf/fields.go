@@ -16,8 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The functions here find fields of PROTO values in the encoded bytes of the message, without unmarshaling it. The
-// encoding: https://protobuf.dev/programming-guides/encoding/.
+// The functions in this file find fields of PROTO values in the encoded bytes of the message, without unmarshaling it.
+// https://protobuf.dev/programming-guides/encoding/ describes the encoding.
 
 // Fields has the functions on fields of PROTO.
 var Fields = []fn.Record{
@@ -123,7 +123,7 @@ func (r *fieldReader) each(b []byte, f func(v []byte, packed bool)) (ok bool) {
 }
 
 // last returns the encoded value of the field's last occurrence, which is the valid one; nil if the field is not set.
-// For a field that is a message, last returns the bytes of all occurrences one after the other, because together they
+// For a field that is a message, the result is the bytes of all occurrences one after the other, because together they
 // encode one message. ok is false if b is malformed.
 func (r *fieldReader) last(b []byte) (last []byte, ok bool) {
 	if r.oneof != nil || r.message {
@@ -157,7 +157,7 @@ func (r *fieldReader) last(b []byte) (last []byte, ok bool) {
 	return last, true
 }
 
-// lastOfMany does what the method last does, for a field that is a message or belongs to a oneof.
+// lastOfMany has the same result as the method last. It handles fields that are messages or belong to a oneof.
 func (r *fieldReader) lastOfMany(b []byte) (last []byte, ok bool) {
 	merged := false
 	for len(b) > 0 {
@@ -351,8 +351,8 @@ func FieldOf(f *tree.Function) FieldReader {
 	return p.single(value.Null(f.Type.Kind))
 }
 
-// single returns a reader of a field that is not repeated. The reader returns the value null if a message on the path
-// to the field is not set.
+// single returns a reader of a field that is not repeated. The parameter null is the reader's result if a message on
+// the path to the field is not set.
 func (p *fieldPath) single(null value.Value) FieldReader {
 	unset := defaultOf(p.field)
 	required := p.field.Cardinality() == protoreflect.Required

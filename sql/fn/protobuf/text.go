@@ -20,7 +20,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// foreign is a resolver that knows no types. Package proto and its text and JSON forms ask a resolver for the types of
+// foreign is a resolver that knows no types. Packages proto, prototext and protojson ask a resolver for the types of
 // extensions and of messages in Any fields. Without foreign, they would find the types that are linked into this
 // program, which must have no meaning in a database.
 var foreign = new(protoregistry.Types)
@@ -81,8 +81,8 @@ func Text(v value.Value, t *value.Type) []byte {
 	return []byte(fn.EscapeBytes(v.AsBytes(), 0))
 }
 
-// appendMessageText appends the fields of a message in text format, on one line and ordered by field number: i: 1 sub
-// { x: "a" }. It does not use package prototext, which adds spaces at random.
+// appendMessageText appends the fields of a message in text format, on one line and ordered by field number. An example
+// of the result is `i: 1 sub { x: "a" }`. The function does not use package prototext, which adds spaces at random.
 func appendMessageText(dst []byte, m protoreflect.Message) []byte {
 	type entry struct {
 		field protoreflect.FieldDescriptor

@@ -90,8 +90,8 @@ func appendNumber(dst []byte, f protoreflect.FieldDescriptor, v value.Value) ([]
 	return protowire.AppendVarint(dst, uint64(i)), nil
 }
 
-// isImplied reports whether the message is the same without this value: the field is a proto3 field without presence,
-// and the value is its default.
+// isImplied reports whether a field with the value v means the same as an unset field. That is so if the field is a
+// proto3 field without presence, and v is its default value.
 func isImplied(f protoreflect.FieldDescriptor, v value.Value) bool {
 	if f.HasPresence() || f.IsList() || f.IsMap() {
 		return false
@@ -145,7 +145,7 @@ func makeProto(f *tree.Function) fn.Body {
 
 // replacement replaces the value of one field.
 type replacement struct {
-	outer []*fieldReader // the messages on the path to the field
+	outer []*fieldReader // the fields on the path to the replaced field, which are messages
 	last  *fieldReader
 	make  bool // create messages on the path that are not set
 }
@@ -178,8 +178,8 @@ func replacing(f *tree.Function, create bool) fn.Body {
 	})
 }
 
-// in returns the message with the new value v of the field. outer are the fields through which the path leads from
-// message to the message that has the field.
+// in returns a copy of the given message in which the replaced field has the value v. outer lists the fields on the
+// path from the given message to the nested message that has the replaced field.
 func (r *replacement) in(message []byte, outer []*fieldReader, v value.Value) ([]byte, error) {
 	if len(outer) == 0 {
 		return r.set(message, v)
@@ -203,7 +203,8 @@ func (r *replacement) in(message []byte, outer []*fieldReader, v value.Value) ([
 	return appendFieldValue(rest, at.field, value.OfProto(inner))
 }
 
-// set returns the message with the value v of the last field of the path. A NULL unsets the field.
+// set returns a copy of the message in which the last field of the path has the value v. If v is NULL, the field is
+// unset.
 func (r *replacement) set(message []byte, v value.Value) ([]byte, error) {
 	f := r.last.field
 	if v.IsNull() {
@@ -218,8 +219,8 @@ func (r *replacement) set(message []byte, v value.Value) ([]byte, error) {
 	return appendField(rest, f, v)
 }
 
-// without returns a copy of a message without the field. replaced says that the caller then appends a new value of
-// the field; in this case without also removes the other fields of the field's oneof.
+// without returns a copy of a message that lacks the field. The parameter replaced says that the caller will append a
+// new value of the field. In this case the copy also lacks the other fields of the field's oneof.
 func (r *fieldReader) without(b []byte, replaced bool) ([]byte, error) {
 	rest := make([]byte, 0, len(b)+16)
 	for len(b) > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// maxOutput is the maximum length in bytes of the results of PAD, REPEAT, REPLACE and TRANSLATE (GoogleSQL's limit).
+// maxOutput is GoogleSQL's limit, in bytes, for the results of LPAD, RPAD, REPEAT, REPLACE, REGEXP_REPLACE and FORMAT.
 const maxOutput = 1 << 20
 
 // Basic has the functions that read or change whole texts.

@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// These functions convert between dates, timestamps, intervals and their texts.
+// The functions in this file convert between dates, timestamps, intervals and their texts.
 
 // ParseDate converts a STRING to a DATE.
 func ParseDate(_ *fn.Context, a []value.Value) (value.Value, error) {

@@ -78,7 +78,7 @@ var errOverflow = fmt.Errorf("date overflow")
 // moveDate moves a date by n units of the part p, forward if sign is 1 and back if sign is -1. It returns errOverflow
 // if the result is out of range.
 func moveDate(days int32, n, sign int64, p part) (value.Value, error) {
-	const most = 4_000_000 // no date can be moved farther than this and stay in range
+	const most = 4_000_000 // more than the number of days from the first valid DATE to the last
 	if n > most || n < -most {
 		return value.Value{}, errOverflow
 	}

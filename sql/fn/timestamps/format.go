@@ -168,7 +168,7 @@ func (c civil) appendZone(dst []byte) []byte {
 	return dst
 }
 
-// composed maps elements that stand for several other elements to these elements.
+// composed maps each format element that is an abbreviation to the format for which it stands.
 var composed = map[byte]string{
 	'c': "%a %b %e %H:%M:%S %Y", 'D': "%m/%d/%y", 'F': "%Y-%m-%d", 'R': "%H:%M", 'r': "%I:%M:%S %p", 'T': "%H:%M:%S",
 	'X': "%H:%M:%S", 'x': "%m/%d/%y", 'n': "\n", 't': "\t", '%': "%%",

@@ -62,8 +62,9 @@ func justifyDays(_ *fn.Context, a []value.Value) (value.Value, error) {
 func justifyHours(_ *fn.Context, a []value.Value) (value.Value, error) {
 	i := a[0].AsInterval()
 	days, seconds := justify(int64(i.Days), i.Seconds, secondsPerDay)
-	// The time is seconds plus nanoseconds, and nanoseconds are never negative. So the time is positive here although
-	// seconds is 0, but it must have the same sign as the days. For that, one day moves to the time.
+	// The time of an interval is its seconds plus its nanoseconds, which are never negative. If it has 0 seconds and
+	// some nanoseconds, it is positive, which justify cannot see. If the days are negative, one day moves from the days
+	// to the time, so that both are negative.
 	if days < 0 && seconds == 0 && i.Nanos > 0 {
 		days, seconds = days+1, seconds-secondsPerDay
 	}
@@ -85,8 +86,9 @@ func justifyInterval(ctx *fn.Context, a []value.Value) (value.Value, error) {
 	return ofInterval(wholeDays/monthDays, wholeDays%monthDays, total%secondsPerDay, fraction)
 }
 
-// justify divides small by unit, adds the quotient to great, and keeps the remainder as small. If great and small then
-// have different signs, justify moves one more unit between them, so that the signs agree.
+// justify converts as many small units as possible, such as days, to great units, such as months. The parameters great
+// and small are the numbers of both; unit is the number of small units in a great one. If the two results would have
+// different signs, justify converts one great unit back to small units, so that the signs agree.
 func justify(great, small, unit int64) (justifiedGreat, justifiedSmall int64) {
 	great, small = great+small/unit, small%unit
 	switch {

@@ -5,7 +5,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// This file computes a date or a timestamp from what a dateParser has read.
+// The methods in this file compute a date or a timestamp from the fields that a dateParser has read.
 
 // days returns the date that was read, in days since 1970-01-01.
 func (p *dateParser) days() (int64, error) {

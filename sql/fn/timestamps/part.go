@@ -87,13 +87,14 @@ func (p part) startOf() (weekday int64, ok bool) {
 	return 0, false
 }
 
-// startOfWeek returns the last day, not later than days, that falls on the weekday start.
+// startOfWeek returns the first day of the week that contains the given day, if weeks begin on the weekday with the
+// number start. Days count from 1970-01-01; weekdays are 0 for Sunday to 6 for Saturday.
 func startOfWeek(days, start int64) int64 {
 	return days - (weekday(days)-start+7)%7
 }
 
-// weekOfYear returns the number of the week in the year, if weeks begin on the weekday start. Days before the first
-// such weekday of the year are in week 0.
+// weekOfYear returns the number of the week in the year, if weeks begin on the weekday with the number start (0 for
+// Sunday). Days before the first such weekday of the year are in week 0.
 func weekOfYear(days, start int64) int64 {
 	return (dayInYear(days) + 6 - (weekday(days)-start+7)%7) / 7
 }

@@ -24,7 +24,8 @@ var Compression = []fn.Record{
 		Overloads: []fn.Overload{fn.On("BYTES, ?INT64 -> STRING", fn.Strict(zstdToString))}},
 }
 
-// The default compression level of Zstandard, and the lowest and highest level that GoogleSQL accepts.
+// zstdLevel is the default compression level of Zstandard. zstdMinLevel and zstdMaxLevel are the lowest and the highest
+// level that GoogleSQL accepts.
 const (
 	zstdLevel    = 3
 	zstdMinLevel = -5
