@@ -23,10 +23,10 @@ const (
 	// mostUnpacked is the largest total size in bytes that the buffers of a message may have after decompression.
 	// Larger messages are refused. The limit of 2 GiB is as much as one column with offsets of 32 bits can hold.
 	mostUnpacked = math.MaxInt32
-	// fewBytes is the smallest number of bytes with which a message counts when the decoder limits the number of values
-	// in an array. The limit is 8 values for each byte of the message's body and of its decompressed buffers. Only
-	// values of Arrow's null type need this limit: they take no bytes, so a short message could claim any number of
-	// them. Other values take at least one bit each.
+	// fewBytes is used for the largest number of values that an array may have. This is 8 values for each byte of the
+	// message's body and of its decompressed buffers; if these have fewer than fewBytes bytes, they count as fewBytes.
+	// Only values of Arrow's null type need this limit: they take no bytes, so a short message could claim any number
+	// of them. Other values take at least one bit each.
 	fewBytes = 8 << 10
 	// metadataFactor is how many bytes of memory the decoder charges for each byte of the metadata of a batch or a
 	// dictionary. It charges more bytes than the metadata has, because the objects that it makes from the metadata are
@@ -264,8 +264,9 @@ func (b *batch) offsets(c *column, n, nulls int, valid []byte) *array.Data {
 func int32s(b []byte) []int32 { return arrow.Int32Traits.CastFromBytes(b) }
 func int64s(b []byte) []int64 { return arrow.Int64Traits.CastFromBytes(b) }
 
-// checkOffsets checks that the offsets of n values do not decrease, and that the values lie within length bytes or
-// elements.
+// checkOffsets checks that the offsets of n values do not decrease, and that the values lie within the text or the
+// child array to which the offsets refer. The parameter length is the number of bytes in the text, or of elements in
+// the child array.
 func checkOffsets[T int32 | int64](offsets []T, n, length int) {
 	if n >= len(offsets) {
 		fail("%d values have %d offsets", n, len(offsets))
@@ -282,8 +283,8 @@ func checkOffsets[T int32 | int64](offsets []T, n, length int) {
 	}
 }
 
-// checkSpans checks that each value, given by an offset and a size, lies within length elements. The values may be in
-// any order and overlap.
+// checkSpans checks that each list, given by an offset and a size, lies within the child array. The parameter length is
+// the number of elements in the child array. The lists may be in any order and overlap.
 func checkSpans[T int32 | int64](offsets, sizes []T, length int) {
 	for i, at := range offsets {
 		if n := sizes[i]; at < 0 || n < 0 || int64(at) > int64(length) || int64(n) > int64(length)-int64(at) {

@@ -36,7 +36,7 @@ var zstdDecoder = newZstdDecoder()
 func newZstdDecoder() *zstd.Decoder {
 	d, err := zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(0))
 	if err != nil {
-		panic(err) // the options are constant
+		panic(err) // NewReader never fails with these constant options
 	}
 	return d
 }

@@ -13,8 +13,8 @@ type Message struct {
 	Body     []byte
 }
 
-// The kinds of messages, and the versions of the metadata that this package can read. Arrow 0.8 and later use these
-// versions.
+// The kinds of messages; the versions of the metadata that this package can read, which are those of Arrow 0.8 and
+// later; and the numbers of the fields in the flatbuffer table of a dictionary.
 const (
 	kindSchema, kindDictionary, kindBatch = 1, 2, 3
 
@@ -143,8 +143,8 @@ func (d *Decoder) settle() {
 	d.charged = kept
 }
 
-// Decode decodes a message that follows the schema. The memory of a batch is charged until the next call. If the
-// message is a dictionary, Decode stores the dictionary and returns no batch.
+// Decode decodes a message that follows the schema. The memory of a batch is charged until the next call of Decode. If
+// the message is a dictionary, Decode stores the dictionary and returns no batch.
 func (d *Decoder) Decode(m Message) (b arrow.RecordBatch, err error) {
 	d.settle()
 	return d.decode(m)

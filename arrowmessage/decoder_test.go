@@ -30,7 +30,7 @@ func TestSame(t *testing.T) {
 				t.Errorf("%s: %d bytes stay charged", name, c.bytes)
 			}
 			if name == "delta" || name == "replaced" {
-				continue // files do not have these
+				continue // in an Arrow file, a dictionary must not change between batches
 			}
 			file := writeFile(t, batches, options...)
 			got, err = readFile(file, c.charge)
@@ -155,7 +155,8 @@ func TestMapNulls(t *testing.T) {
 	schema := messages(t, []arrow.RecordBatch{ofJSON(t, arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[]`)})[0]
 	entry := arrow.StructOf(arrow.Field{Name: "key", Type: arrow.BinaryTypes.String, Nullable: true}, arrow.Field{Name: "value", Type: arrow.PrimitiveTypes.Int64, Nullable: true})
 	for _, text := range []string{`[[{"key": null, "value": 1}]]`, `[[null]]`} {
-		list := messages(t, []arrow.RecordBatch{ofJSON(t, arrow.ListOf(entry), text)}) // as a map is stored
+		// Arrow stores a map as a list of entries, so such a list becomes a map if the schema says so.
+		list := messages(t, []arrow.RecordBatch{ofJSON(t, arrow.ListOf(entry), text)})
 		list[0] = schema
 		c := &counter{most: 1 << 20}
 		if _, err := decodeAll(list, c.charge); !errors.As(err, new(*FormatError)) {
@@ -199,7 +200,8 @@ func TestProducts(t *testing.T) {
 	for _, of := range []arrow.DataType{&arrow.FixedSizeBinaryType{ByteWidth: 1 << 30}, arrow.FixedSizeListOf(1<<30, arrow.PrimitiveTypes.Int8)} {
 		c := column{Field: arrow.Field{Type: of}, storage: of, children: []column{{Field: arrow.Field{Type: arrow.PrimitiveTypes.Int8}, storage: arrow.PrimitiveTypes.Int8}}}
 		b := &batch{body: claim, codec: codecs[0], nodes: make([]byte, 2*nodeSize), buffers: make([]byte, 4*bufferSize)}
-		binary.LittleEndian.PutUint64(b.buffers[8:], uint64(len(claim))) // for the first buffer, a bitmap of no nulls, which is skipped
+		// The length of the first buffer: the bitmap, which is skipped because there are no nulls.
+		binary.LittleEndian.PutUint64(b.buffers[8:], uint64(len(claim)))
 		binary.LittleEndian.PutUint64(b.nodes, 1<<34)
 		b.checkBuffers()
 		b.most = 8 * (int64(len(b.body)) + b.unpacked)
@@ -352,7 +354,7 @@ func writeFile(t *testing.T, batches []arrow.RecordBatch, options ...ipc.Option)
 	for i, b := range batches {
 		if err := w.Write(b); err != nil {
 			if i > 0 {
-				break // a changed dictionary
+				break // the file writer refuses a changed dictionary
 			}
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@
 //	flatbuffer.go   the metadata: tables, vectors and strings lie within it, and are not shared without limit
 //	schema.go       columns: types that Crowfoot reads, with possible widths, precisions and scales
 //	batch.go        arrays: lengths, bitmaps, offsets, views and indices refer to existing values
-//	compression.go  buffers: the size after decompression is charged first, and must then be right
+//	compression.go  buffers: decompression yields exactly the size that the buffer claims, which was charged before
 //	decoder.go      a stream: its schema, dictionaries and batches
 //	file.go         a file: its footer, and the messages to which it refers
 //

@@ -11,7 +11,7 @@ import (
 // An Arrow file begins with the bytes of magic, followed by a stream. The file ends with a footer, which holds the
 // schema and the positions of dictionaries and batches in the file:
 //
-//	footer, a flatbuffer | its length 4 | "ARROW1"
+//	footer, a flatbuffer | length of the footer, 4 bytes | "ARROW1"
 
 const (
 	magic = "ARROW1"
@@ -34,10 +34,11 @@ type File struct {
 	decoder *Decoder
 }
 
-// block is the position of a message in a file.
+// block is the position of a message in a file: its offset, and the lengths of its metadata and body.
 type block struct{ at, metadata, body int64 }
 
-// OpenFile opens a file of size bytes. It reads the footer and the dictionaries.
+// OpenFile opens an Arrow file. The parameter size is the file's length in bytes. OpenFile reads the footer and the
+// dictionaries.
 func OpenFile(from io.ReaderAt, size int64, charge Charge) (f *File, err error) {
 	defer recoverFormat(&err)
 	f = &File{from: from, size: size}
@@ -112,7 +113,7 @@ func (f *File) Rows(batch int) (rows int64, err error) {
 	return rows, nil
 }
 
-// Batch decodes a batch. The memory of the batch is charged until the next call.
+// Batch decodes a batch. The memory of the batch is charged until the next call of Batch or Rows.
 func (f *File) Batch(batch int) (arrow.RecordBatch, error) {
 	m, err := f.read(f.batches[batch])
 	if err != nil {

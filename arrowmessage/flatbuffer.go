@@ -71,8 +71,8 @@ func (f *flatbuffer) root() table { return f.table(f.target(0)) }
 type table struct {
 	of     *flatbuffer
 	at     int    // the position of its bytes in the flatbuffer
-	bytes  []byte // begins with the offset of the table's layout
-	layout []byte // 2 bytes for each field: where in bytes the field is; 0 if it is missing
+	bytes  []byte // the table; its first 4 bytes say how far before the table its layout is
+	layout []byte // for each field, 2 bytes with its index in the slice bytes; 0 if the field is missing
 }
 
 func (f *flatbuffer) table(at int) table {
@@ -88,7 +88,7 @@ func (f *flatbuffer) table(at int) table {
 	return t
 }
 
-// field returns the width bytes of field i, or nil if the field is missing.
+// field returns the bytes of field i, or nil if the field is missing. The parameter width is the field's size in bytes.
 func (t table) field(i, width int) []byte {
 	if 2*i >= len(t.layout) {
 		return nil

@@ -55,8 +55,8 @@ const mostDepth = 64
 // A column holds a field of a schema, and the types and dictionary from which the decoder makes the column's arrays.
 type column struct {
 	arrow.Field
-	storage  arrow.DataType // the type of its arrays: the storage type of an extension, the index type of an encoded column
-	children []column       // the children of the values
+	storage  arrow.DataType // Type, or the storage type of Type if Type is an extension type
+	children []column       // of the column's values: the elements of lists, the fields of structs
 	// isEncoded says that the arrays hold indices into a dictionary. The field dictionary is the number of this
 	// dictionary, and the field values holds the type of its values.
 	isEncoded  bool

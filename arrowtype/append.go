@@ -14,10 +14,10 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Appender appends values of one Spanner type to the builder of an Arrow column. The column must have the type that
-// DataType returns. Builder is nil only in the zero Appender.
+// Appender appends values of one Spanner type to the builder of an Arrow column. The column must have the type of the
+// field that Field or StorageField returns. Builder is nil only in the zero Appender.
 type Appender struct {
-	Builder array.Builder // of the column
+	Builder array.Builder // the builder of the column
 
 	code    spannerpb.TypeCode
 	bools   *array.BooleanBuilder
@@ -28,13 +28,13 @@ type Appender struct {
 	bytes   *array.BinaryBuilder // for STRING, BYTES, PROTO and JSON, and for TIMESTAMP and INTERVAL as text
 	dates   *array.Date32Builder
 	times   *array.TimestampBuilder
-	micros  bool // whether times are in microseconds
+	micros  bool // whether the builder times takes microseconds; otherwise it takes nanoseconds
 	fixed   *array.FixedSizeBinaryBuilder
 	spans   *array.MonthDayNanoIntervalBuilder
 	list    *array.ListBuilder
 	fields  *array.StructBuilder
 	inner   []*Appender // for the elements of an array, or the fields of a struct
-	scratch []byte      // buffer, reused
+	scratch []byte      // a buffer for the text or bytes of a value, kept for reuse
 }
 
 // NewAppender makes an Appender from a column's builder.
@@ -252,7 +252,7 @@ func (a *Appender) AppendWire(v *structpb.Value) error {
 		a.AppendNull()
 		return nil
 	case *structpb.Value_StringValue:
-		if a.code == spannerpb.TypeCode_STRING { // a server sends valid texts
+		if a.code == spannerpb.TypeCode_STRING { // not checked, since a server sends only valid UTF-8
 			a.bytes.Append(bytesOf(k.StringValue))
 			return nil
 		}

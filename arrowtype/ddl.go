@@ -60,7 +60,7 @@ func withoutVectorLength(text string) string {
 	return text
 }
 
-// DDL returns the text of a type in DDL. The length of STRING and BYTES is MAX in it.
+// DDL returns the text of a type in DDL. STRING and BYTES get the length MAX.
 func DDL(t *spannerpb.Type) string {
 	switch t.GetCode() {
 	case spannerpb.TypeCode_STRING, spannerpb.TypeCode_BYTES:

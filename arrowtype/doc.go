@@ -4,13 +4,14 @@
 //	Spanner       Arrow                          remarks
 //	BOOL          bool
 //	INT64         int64
-//	FLOAT32       float32                        NaN and infinities stay what they are
+//	FLOAT32       float32                        NaN and infinities are kept
 //	FLOAT64       float64
 //	NUMERIC       decimal128(38, 9)
 //	STRING        utf8
 //	BYTES         binary
 //	DATE          date32
-//	TIMESTAMP     timestamp[ns, UTC]             1677-09-21T00:12:43.145224193Z to 2262-04-11T23:47:16.854775807Z; another value is an error
+//	TIMESTAMP     timestamp[ns, UTC]             from 1677-09-21T00:12:43.145224192Z
+//	                                             to 2262-04-11T23:47:16.854775807Z; another value is an error
 //	              timestamp[us, UTC]             with Microseconds: every value, rounded to microseconds towards the past
 //	              utf8                           with Text: every value unchanged, in RFC 3339
 //	JSON          arrow.json, stored as utf8     Arrow's canonical extension type

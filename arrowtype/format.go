@@ -17,7 +17,7 @@ import (
 // NewFormatter made the Formatter, and row is the index of the value in it. The value must not be NULL.
 type Formatter func(to []byte, row int) []byte
 
-// NewFormatter returns a Formatter for a column. It also supports columns of types that DataType never returns:
+// NewFormatter returns a Formatter for a column. It also supports columns of Arrow types that this package never makes:
 // integers of all sizes, decimals of other scales, timestamps of other units, and dictionaries.
 func NewFormatter(column arrow.Array) (Formatter, error) {
 	switch c := column.(type) {
@@ -147,7 +147,7 @@ func extensionFormatter(column array.ExtensionArray) (Formatter, error) {
 	return func(to []byte, row int) []byte {
 		text, err := uuid.UUID(value(row)).MarshalText()
 		if err != nil {
-			panic(err) // it never fails
+			panic(err) // MarshalText never fails
 		}
 		return append(to, text...)
 	}, nil

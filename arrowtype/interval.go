@@ -96,7 +96,7 @@ func intervalNumber(text []byte, fraction bool) (whole, nanos int64, err error) 
 		break
 	}
 	if fraction && (len(text) == 0 || len(text) == 1 && (text[0] == '-' || text[0] == '+')) {
-		return 0, nanos, nil // .5S
+		return 0, nanos, nil // no digit before the point, as in .5S
 	}
 	whole, err = strconv.ParseInt(stringOf(text), 10, 64)
 	return whole, nanos, err

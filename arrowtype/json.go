@@ -94,8 +94,8 @@ func (a *Appender) appendJSONElement(value []byte) error {
 	return a.AppendText(text)
 }
 
-// CutJSON splits a text after its first JSON value. It only finds the end of the value; it does not check whether the
-// value is valid.
+// CutJSON splits a text after its first JSON value. It checks that the value is valid, unless it is a string: of a
+// string it only finds the end.
 func CutJSON(text []byte) (value, rest []byte, err error) {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	if len(text) == 0 {
@@ -222,7 +222,7 @@ func unescape(to, text []byte) (_, rest []byte, err error) {
 	return utf8.AppendRune(to, r), rest, nil
 }
 
-// hexRune reads \u0041.
+// hexRune reads the escape sequence at the start of a text if it has four hexadecimal digits, such as \u0041.
 func hexRune(text []byte) (r rune, ok bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false

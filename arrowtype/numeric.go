@@ -94,7 +94,7 @@ func (u unsigned) scaled(power int) (_ unsigned, ok bool) {
 }
 
 // AppendDecimal appends a decimal number with the given scale in the form in which Spanner writes a NUMERIC, that is,
-// without zeros at the end.
+// without zeros at the end of the fraction.
 func AppendDecimal(to []byte, d decimal128.Num, scale int) []byte {
 	hi, lo := uint64(d.HighBits()), d.LowBits()
 	if d.Sign() < 0 {
@@ -107,9 +107,9 @@ func AppendDecimal(to []byte, d decimal128.Num, scale int) []byte {
 	for ; scale < 0; scale++ {
 		u, _ = u.timesTenPlus(0)
 	}
-	var text [48]byte // 39 digits, a point
+	var text [48]byte // enough for the 39 digits of 128 bits and a point
 	at := len(text)
-	started := false // whether a digit after the point that is not 0 was written
+	started := false // false while the digits are zeros at the end of the fraction
 	for i := 0; u != (unsigned{}) || i <= scale; i++ {
 		var digit uint64
 		u, digit = u.divideByTen()

@@ -10,7 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// notA returns the error for a text that is not a value of the type kind. The caller adds the name of the column.
+// notA returns the error for a text that is not a value of a type. The parameter kind names the type with its article,
+// such as "a BOOL". The caller adds the name of the column.
 func notA(kind string, text []byte) error {
 	const longest = 60 // the number of bytes of the text that the error repeats
 	if len(text) > longest {
@@ -94,7 +95,7 @@ func ParseFloat(text []byte, bits int) (float64, error) {
 	}
 	for _, c := range text {
 		if c == '_' || c|0x20 == 'x' || c|0x20 == 'p' {
-			return 0, notA(kind, text) // Go's own forms of numbers
+			return 0, notA(kind, text) // forms of numbers that only Go accepts, such as 0x1p3
 		}
 	}
 	f, err := strconv.ParseFloat(stringOf(text), bits)
@@ -170,9 +171,9 @@ const (
 	maxTimestamp = 253402300799
 )
 
-// ParseTimestamp reads RFC 3339 with up to nine digits of a second. It returns seconds since 1970-01-01T00:00:00Z and
-// nanoseconds. It also accepts two variants that other databases write: a space in place of the letter T, and no
-// offset, which means UTC.
+// ParseTimestamp parses a time in RFC 3339 with up to nine digits after the point. It returns seconds since
+// 1970-01-01T00:00:00Z and nanoseconds. It also accepts two variants that other databases write: a space in place of
+// the letter T, and no offset, which means UTC.
 func ParseTimestamp(text []byte) (seconds int64, nanos int32, err error) {
 	seconds, nanos, ok := parseTimestamp(text)
 	if !ok || seconds < minTimestamp || seconds > maxTimestamp {

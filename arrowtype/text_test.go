@@ -13,7 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// columnOf makes a column from texts. "NULL" is NULL.
+// columnOf makes a column from texts. The text "NULL" becomes NULL.
 func columnOf(t *testing.T, kind *spannerpb.Type, timestamps Timestamps, texts ...string) (arrow.Array, error) {
 	t.Helper()
 	f, err := Field("C", kind, "", true, timestamps)

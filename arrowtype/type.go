@@ -17,7 +17,7 @@ type Timestamps int
 
 const (
 	Nanoseconds  Timestamps = iota // exact, from 1677 to 2262
-	Microseconds                   // all times, truncated to microseconds
+	Microseconds                   // all times, rounded to microseconds towards the past
 	Text                           // all times, exact
 )
 
@@ -229,8 +229,8 @@ func nearestStruct(dt *arrow.StructType) *spannerpb.Type {
 	return t
 }
 
-// nearestScalars maps Arrow types to Spanner types that can hold all their values. UINT64 is missing, because INT64
-// cannot hold the greater half of its values.
+// nearestScalars maps Arrow types to Spanner types that can hold all their values. The type for UINT64 is NUMERIC,
+// because INT64 cannot hold the greater half of UINT64's values.
 var nearestScalars = map[arrow.Type]spannerpb.TypeCode{
 	arrow.BOOL: spannerpb.TypeCode_BOOL,
 	arrow.INT8: spannerpb.TypeCode_INT64, arrow.INT16: spannerpb.TypeCode_INT64, arrow.INT32: spannerpb.TypeCode_INT64, arrow.INT64: spannerpb.TypeCode_INT64,

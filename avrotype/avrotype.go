@@ -119,7 +119,7 @@ func properties(list []Property) (text string) {
 func quoted(s string) string {
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // it never fails for a string
+		panic(err) // Marshal never fails for a string
 	}
 	return string(text)
 }

@@ -16,7 +16,7 @@ import (
 // TableInfo describes a table of a database.
 type TableInfo struct {
 	Name    string // SCHEMA.TABLE for a table in a named schema
-	Parent  string // the parent by INTERLEAVE IN PARENT, or ""
+	Parent  string // the table of the clause INTERLEAVE IN PARENT, or "" without this clause
 	Columns []ColumnInfo
 	Key     []string // columns of the primary key, in order
 }
@@ -26,7 +26,7 @@ type ColumnInfo struct {
 	Name      string
 	DDL       string // its type, such as STRING(25)
 	Type      *spannerpb.Type
-	MaxLength int // of STRING in characters, of BYTES in bytes, and the same for elements of arrays; 0 means MAX
+	MaxLength int // the n of STRING(n) or BYTES(n), also of the elements of an array; 0 for MAX and other types
 	Nullable  bool
 	Generated bool // the database computes its values, so they cannot be written
 	Indexes   int  // how many indexes have the column; each of them counts towards a commit's limit of mutations
@@ -42,8 +42,8 @@ func (t *TableInfo) Column(name string) (ColumnInfo, bool) {
 	return ColumnInfo{}, false
 }
 
-// Definition returns the columns with their types, and the key, as lines of text. These lines decide which values the
-// table accepts, and under which keys it stores its rows.
+// Definition returns the columns with their types, and the key, as lines of text. The columns decide which values the
+// table accepts, and the key decides under which keys it stores its rows.
 func (t *TableInfo) Definition() (lines []string) {
 	for _, c := range t.Columns {
 		line := c.Name + " " + c.DDL
@@ -58,7 +58,7 @@ func (t *TableInfo) Definition() (lines []string) {
 	return append(lines, "PRIMARY KEY ("+strings.Join(t.Key, ", ")+")")
 }
 
-// Change describes how a later definition of the table differs from this one; "" if it does not.
+// Change describes how a later definition of the table differs from this one, or returns "" if both are equal.
 func (t *TableInfo) Change(later *TableInfo) string {
 	return DefinitionChange(t.Definition(), later.Definition())
 }

@@ -4,7 +4,7 @@
 //
 //	snapshot, err := bulk.NewSnapshot(ctx, client, spanner.StrongRead())
 //	table, err := snapshot.Table(ctx, "customer", bulk.Options{})
-//	text, err := file.Open("customer*.tbl", file.Options{Schema: table.Schema()})
+//	text, err := file.Open([]string{"customer*.tbl"}, file.Options{Schema: table.Schema()})
 //	for _, source := range []bulk.Source{table, text} {
 //		err = bulk.Each(ctx, source, 4, func(ctx context.Context, reader int, batch arrow.RecordBatch) error {
 //			...

@@ -17,7 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
 
-// The example aggregates the rows of a file and moves them into a table: four readers each read a part of the rows.
+// The example moves the rows of a file into a table. Before and after that, it sums up a column of the table and of the
+// file. Four readers concurrently read parts of the rows.
 func Example() {
 	client, text, stop := setUp()
 	defer stop()

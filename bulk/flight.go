@@ -44,10 +44,10 @@ type flightReader struct {
 	cancel  context.CancelFunc
 	ticket  *flight.Ticket
 	stream  *flight.Reader    // nil if a stream must be opened
-	batch   arrow.RecordBatch // the current batch, whose rows from index next on were not returned yet; nil if there is none
-	next    int64
-	given   int64 // rows that Next has returned
-	skip    int64 // how many rows at the start of the current stream must be skipped, because they were returned before the last stream broke
+	batch   arrow.RecordBatch // the current batch; nil if there is none
+	next    int64             // the index in batch of the first row that Next has not returned yet
+	given   int64             // how many rows of the partition Next has returned
+	skip    int64             // how many further rows of the stream must be skipped, since Next has returned them
 	retry   gax.Backoff
 }
 
@@ -76,7 +76,9 @@ func (p *partition) openFlight(ctx context.Context) Reader {
 func (r *Rows) flightHeader() (header []string, ok bool) {
 	timestamps := r.options.Timestamps
 	if timestamps == arrowtype.Text {
-		timestamps = arrowtype.Nanoseconds // makes no difference without TIMESTAMP columns; with them, the types differ below
+		// Flight SQL cannot return timestamps as text. If there are TIMESTAMP columns, the loop below finds that their
+		// types differ.
+		timestamps = arrowtype.Nanoseconds
 	}
 	for i, f := range r.schema.Fields() {
 		own, err := arrowtype.Field(f.Name, r.types[i], "", true, timestamps)

@@ -86,9 +86,9 @@ func texts(ctx context.Context, t *testing.T, of *bulk.Rows, partitions []*spann
 	return lines
 }
 
-// TestFlightRows checks that for tables and queries, Flight SQL returns the same rows as the official client, with all
-// options for types. If a stream breaks, it must continue after the rows that were received. Rows with types that
-// Flight SQL does not support must be read by the official client.
+// TestFlightRows checks that for tables and queries, Flight SQL returns the same rows as the official client, for each
+// value of Options.Timestamps. If a stream breaks, the reader must continue after the rows that it has received. Rows
+// with types that Flight SQL does not support must be read by the official client.
 func TestFlightRows(t *testing.T) {
 	snapshot, ctx := flightServer(t)
 	var streams, broken atomic.Int64
@@ -108,7 +108,7 @@ func TestFlightRows(t *testing.T) {
 	check(err)
 	sources := []struct {
 		rows *bulk.Rows
-		want int64 // number of Flight SQL streams
+		want int64 // number of Flight SQL streams: one for each partition, and one more if a stream breaks
 	}{
 		{table("Every", bulk.Options{}), 4},
 		{table("Every", bulk.Options{Timestamps: arrowtype.Text, Columns: []string{"Upper", "Id"}}), 3},

@@ -21,8 +21,8 @@ import (
 type Rows struct {
 	snapshot  *Snapshot
 	options   Options
-	name      string   // the table's name
-	columns   []string // the table's columns
+	name      string   // the table's name, or "the query"
+	columns   []string // the columns of the table to read; nil for a query
 	statement *spanner.Statement
 	schema    *arrow.Schema
 	types     []*spannerpb.Type
@@ -56,7 +56,7 @@ func (r *Rows) Partitions(ctx context.Context, n int) ([]*spanner.Partition, err
 	return r.snapshot.txn.PartitionReadWithOptions(ctx, r.name, spanner.AllKeys(), r.columns, limit, spanner.ReadOptions{DataBoostEnabled: r.options.DataBoost})
 }
 
-// Partition returns a segment that reads a partition. The segment's String method returns name.
+// Partition returns a segment that reads the partition p. The parameter name is the segment's name in messages.
 func (r *Rows) Partition(p *spanner.Partition, name string) Segment { return &partition{r, p, name} }
 
 type partition struct {
@@ -70,7 +70,7 @@ func (p *partition) String() string { return p.name }
 func (p *partition) Extent() Extent { return Extent{} }
 
 // Open opens the partition for reading. It reads over Flight SQL if the server supports that, and otherwise through
-// the official client, which works with every endpoint.
+// Google's official Spanner client, which works with every endpoint.
 func (p *partition) Open(ctx context.Context) (Reader, error) {
 	if r := p.openFlight(ctx); r != nil {
 		return r, nil
@@ -87,7 +87,7 @@ func (p *partition) Open(ctx context.Context) (Reader, error) {
 	return r, nil
 }
 
-// clientReader converts rows of the official client to columns.
+// clientReader converts the rows that the official Spanner client returns to columns.
 type clientReader struct {
 	segment  *partition
 	iterator *spanner.RowIterator

@@ -52,7 +52,7 @@ func (s *Snapshot) Close() { s.txn.Close() }
 
 // Options configure how a table or a query is read.
 type Options struct {
-	Columns    []string // the columns of a table to read; all if empty
+	Columns    []string // the columns of a table to read; if empty, all columns that are not generated
 	Timestamps arrowtype.Timestamps
 	DataBoost  bool // use Spanner Data Boost, so that reads do not use the instance's resources
 }

@@ -16,8 +16,8 @@ type Source interface {
 	// Schema returns the schema that all batches have. The metadata of its fields is described in package arrowtype.
 	Schema() *arrow.Schema
 	// Segments divides the source into about n segments of about equal size. Each row is in exactly one segment. There
-	// are more than n segments if there are more files, and fewer if there is little to read. The same source is
-	// always divided in the same way.
+	// are more than n segments if there are more than n files, and fewer if there is little to read. The same n always
+	// gives the same segments.
 	Segments(ctx context.Context, n int) ([]Segment, error)
 	Close() error
 }
@@ -26,7 +26,8 @@ type Source interface {
 type Segment interface {
 	// Open opens the segment for reading from its first row.
 	Open(ctx context.Context) (Reader, error)
-	// Bytes estimates the size of the segment in bytes of the source's own format; 0 if unknown.
+	// Bytes estimates the size of the segment, as a measure of the work to read it: in bytes of the file for text and
+	// Avro, in rows for Parquet and Arrow, and 0 if the size is unknown.
 	Bytes() int64
 	// Extent returns the part of a file that the segment reads. If the rows come from a database, the field File is
 	// "".
@@ -40,21 +41,21 @@ type Reader interface {
 	// Next returns a batch of the next rows, which has at least one row, or io.EOF after the last row. The caller must
 	// release the batch.
 	Next() (arrow.RecordBatch, error)
-	// Places returns a function that says where each row of the last batch comes from. The function may be called from
-	// any goroutine, even after the next batch was read or the reader was closed.
+	// Places returns a function that says where each row of the batch that Next returned last comes from. The function
+	// may be called from any goroutine, even after the next batch was read or the reader was closed.
 	Places() func(row int) Place
-	// Positions returns a function that gives the position in the file at which each row of the last batch begins: a
-	// byte offset or a row number, as in Extent. If the argument is the index after the last row of the batch, the
-	// function returns the position where reading continues. The function may be called from any goroutine, even after
-	// the next batch was read or the reader was closed.
+	// Positions returns a function that gives the position in the file at which each row of the batch that Next
+	// returned last begins: a byte offset or a row number, as in Extent. If the argument is the index after the last
+	// row of the batch, the function returns the position where reading continues. The function may be called from any
+	// goroutine, even after the next batch was read or the reader was closed.
 	Positions() func(row int) int64
 	// Progress returns how much of the segment was read, in the unit of Segment.Bytes.
 	Progress() int64
 	Close() error
 }
 
-// Extent is a part of a file. From and To are byte offsets of row starts in a text file, and row numbers from 0 in
-// other files.
+// Extent is a part of a file. It begins at From and ends before To. In a text file, From and To are byte offsets at
+// which a row starts or the last row ends. In other files, they are row numbers, counted from 0.
 type Extent struct {
 	File     string
 	From, To int64
@@ -85,7 +86,7 @@ func (e Extent) Without(others []Extent) (rest []Extent) {
 type Place struct {
 	File string `json:"file,omitempty"`
 	Line int64  `json:"line,omitempty"` // the line number in a text file, from 1
-	Row  int64  `json:"row,omitempty"`  // in another file, from 1
+	Row  int64  `json:"row,omitempty"`  // the row number in a file of another format, from 1
 }
 
 // Each reads all rows of a source with n concurrent readers. Every reader runs in a goroutine, which calls visit with

@@ -18,9 +18,9 @@ const (
 
 // wanted returns the protocol that the environment variables ask for. It follows
 // https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ and
-// https://opentelemetry.io/docs/specs/otel/protocol/exporter/ with one exception: if neither an endpoint nor
-// OTEL_METRICS_EXPORTER is set, nothing is sent; by the specification, metrics would be sent to localhost. A value that
-// OpenTelemetry's exporters would log and ignore is an error.
+// https://opentelemetry.io/docs/specs/otel/protocol/exporter/ with two exceptions. If neither an endpoint nor
+// OTEL_METRICS_EXPORTER is set, nothing is sent; by the specification, metrics would be sent to localhost. And a value
+// that OpenTelemetry's exporters would log and ignore is an error.
 func wanted() (protocol, error) {
 	asked, err := asked()
 	if !asked || err != nil {
@@ -77,7 +77,7 @@ func checkEndpoints() error {
 	return nil
 }
 
-// first returns the name and the value of the first of these environment variables that is set.
+// first returns the name and the value of the first of the given environment variables that is set.
 func first(names ...string) (name, value string) {
 	for _, name := range names {
 		if value := env(name); value != "" {

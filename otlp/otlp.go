@@ -1,5 +1,5 @@
-// Package otlp sends a process's metrics to an OpenTelemetry collector, with OpenTelemetry's own exporters. They are
-// the metrics that Prometheus gets from /metrics, with the same names and labels.
+// Package otlp sends a process's metrics to an OpenTelemetry collector, with OpenTelemetry's own exporters. The metrics
+// are those that Prometheus gets from /metrics, with the same names and labels.
 //
 // OpenTelemetry's environment variables say where and how metrics are sent; without these variables nothing is sent
 // (environment.go). A collector that cannot be reached does not disturb the server: the exporter logs that it could not
@@ -32,9 +32,9 @@ type Exporter struct {
 	log      *slog.Logger
 }
 
-// Start begins to send the metrics every OTEL_METRIC_EXPORT_INTERVAL milliseconds, or every 60,000 milliseconds if that
-// is not set. It returns nil if the environment does not ask for metrics to be sent. From then on, errors of
-// OpenTelemetry's library anywhere in the process go to log.
+// Start begins to send the metrics every OTEL_METRIC_EXPORT_INTERVAL milliseconds, or every 60,000 milliseconds if this
+// variable is not set. From then on, errors of OpenTelemetry's library anywhere in the process go to log. If the
+// environment does not ask for metrics to be sent, Start returns nil and changes nothing.
 func Start(metrics prometheus.Gatherer, log *slog.Logger) (*Exporter, error) {
 	protocol, err := wanted()
 	if protocol == "" || err != nil {

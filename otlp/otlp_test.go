@@ -60,7 +60,8 @@ func (r *receiver) overGRPC(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// text returns those received metrics that Crowfoot defines, one line for each data point.
+// text returns the counters and histograms of the last message, one line for each data point, and the name of the
+// service that sent them. For a counter that is not cumulative, it adds a line that says so.
 func (r *receiver) text() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -214,7 +215,7 @@ func TestCollectorAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		over, cancel := context.WithCancel(t.Context())
-		cancel() // no attempt can succeed, so Close need not repeat them
+		cancel() // so that Close does not retry; no attempt can succeed
 		x.Close(over)
 		if !strings.Contains(log.String(), "last metrics not sent") {
 			t.Errorf("%s: the log says %q", p, &log)

@@ -40,9 +40,9 @@ type builder struct {
 	made   int // the number of values made
 
 	// The slices nulls, bools, numbers, strings, lists and elements hold the messages of the current segment (see
-	// segment). used and inLists count how many of these messages the builder has made. The builder uses counters and
-	// does not shorten the slices, because each write of a slice to the builder costs a write barrier of the garbage
-	// collector.
+	// segment). used counts how many messages of each kind the builder has made in this segment. The builder uses
+	// counters and does not shorten the slices, because each write of a slice to the builder costs a write barrier of
+	// the garbage collector.
 	nulls    []nullValue
 	bools    []boolValue
 	numbers  []numberValue
@@ -50,9 +50,9 @@ type builder struct {
 	lists    []listValue
 	elements []*structpb.Value
 	used     [list + 1]int
-	inLists  int // the number of elements
+	inLists  int // the number of entries of the slice elements that are in use
 
-	block   string // the text data[blockAt:], up to the end of the block
+	block   string // a copy of the bytes of data that begin at blockAt (see textBlock)
 	blockAt int
 }
 
@@ -136,7 +136,7 @@ func (b *builder) next() *structpb.Value {
 // list makes the next n values of the outline, which are the elements of a list.
 func (b *builder) list(n int) []*structpb.Value {
 	if n == 0 {
-		return nil // like package proto
+		return nil // package proto makes nil, too
 	}
 	first := b.inLists
 	b.inLists += n
@@ -156,7 +156,7 @@ const (
 	maxShared = textBlock / 4
 )
 
-// text returns the text of the value e, which is the current one.
+// text returns the text of the string e, which the method next is making.
 func (b *builder) text(e encoded) string {
 	at, n := int(e.at), int(e.n)
 	if n > maxShared {
@@ -168,8 +168,9 @@ func (b *builder) text(e encoded) string {
 	return b.block[at-b.blockAt:][:n]
 }
 
-// blockEnd returns the end of a block that begins with the text of the current value. The block ends before the first
-// string that is too long for a block.
+// blockEnd returns the position in the message at which a block ends. The block begins at the position in the parameter
+// begin, with the text of the string that the method next is making. It ends before the first string that is longer
+// than maxShared, or with which the block would be longer than textBlock.
 func (b *builder) blockEnd(begin int) (end int) {
 	values := b.values[b.made-1:]
 	for i := range values {

@@ -16,7 +16,7 @@ type outline struct {
 // encoded is the position of an encoded google.protobuf.Value.
 type encoded struct {
 	kind kind
-	at   uint32 // of a string, the start of its text; of other kinds, the byte after the tag
+	at   uint32 // position of a string's text, of a list's first element, or of the byte after another value's tag
 	n    uint32 // the number of bytes of a string, or of elements of a list
 }
 
@@ -33,9 +33,9 @@ const (
 // The tags of fields: the field number times 8, plus the wire type
 // (https://protobuf.dev/programming-guides/encoding/#structure).
 const (
-	elementsTag = 1<<3 | byte(protowire.BytesType) // of ListValue
+	elementsTag = 1<<3 | byte(protowire.BytesType) // the field named values of the message ListValue
 
-	nullTag    = 1<<3 | byte(protowire.VarintType) // of Value
+	nullTag    = 1<<3 | byte(protowire.VarintType) // this and the following are fields of the message Value
 	numberTag  = 2<<3 | byte(protowire.Fixed64Type)
 	stringTag  = 3<<3 | byte(protowire.BytesType)
 	booleanTag = 4<<3 | byte(protowire.VarintType)

@@ -43,8 +43,8 @@ func Decode(data []byte, field protowire.Number) (values []*structpb.Value, rest
 // outlines holds unused outlines for reuse.
 var outlines = sync.Pool{New: func() any { return new(outline) }}
 
-// maxKept is the largest capacity, in elements, of an outline's slices that are kept for reuse. Such slices take a
-// megabyte of memory, and serve for the messages of the size that servers usually send.
+// maxKept is the largest capacity, in elements, of an outline's slices that are kept for reuse. Two slices of this
+// capacity take a mebibyte of memory. They are large enough for the messages that servers usually send.
 const maxKept = 64 << 10
 
 func (o *outline) release() {

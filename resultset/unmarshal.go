@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/protovalue"
 )
 
-// valuesField is the number of the field values of a PartialResultSet
+// valuesField is the number of the field named values in a PartialResultSet
 // (https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#partialresultset).
 const valuesField = 2
 
@@ -25,7 +25,7 @@ func Unmarshal(data []byte, m *spannerpb.PartialResultSet) error {
 	if len(rest) == 0 {
 		m.Reset()
 	} else if proto.Unmarshal(rest, m) != nil {
-		return proto.Unmarshal(data, m) // it returns the error
+		return proto.Unmarshal(data, m) // so that the error is the same as that of package proto
 	}
 	m.Values = values
 	return nil

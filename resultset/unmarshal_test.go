@@ -149,9 +149,9 @@ func TestRandomMessages(t *testing.T) {
 // (https://protobuf.dev/programming-guides/encoding/#structure).
 const (
 	valuesTag   = valuesField<<3 | byte(protowire.BytesType)
-	elementsTag = 1<<3 | byte(protowire.BytesType) // of ListValue
+	elementsTag = 1<<3 | byte(protowire.BytesType) // the field named values of the message ListValue
 
-	nullTag    = 1<<3 | byte(protowire.VarintType) // of Value
+	nullTag    = 1<<3 | byte(protowire.VarintType) // this and the following are fields of the message Value
 	numberTag  = 2<<3 | byte(protowire.Fixed64Type)
 	stringTag  = 3<<3 | byte(protowire.BytesType)
 	booleanTag = 4<<3 | byte(protowire.VarintType)
@@ -269,7 +269,7 @@ func TestKept(t *testing.T) {
 		texts, values = append(texts, got.Values[1].GetStringValue()), append(values, got.Values[7000])
 	}
 	perMessage := (heap() - before) / 200
-	if perMessage > 16<<10 { // two blocks, and a segment of 72-byte messages; the whole message takes two megabytes
+	if perMessage > 16<<10 { // room for two blocks and a segment of values; a whole message takes two megabytes
 		t.Errorf("a string and a value keep %d bytes of their message", perMessage)
 	}
 	runtime.KeepAlive(texts)
@@ -283,8 +283,8 @@ func heap() uint64 {
 	return s.HeapAlloc
 }
 
-// TestAllocations checks that a row of strings takes less than one allocation. Package proto takes three for each
-// value.
+// TestAllocations checks that decoding rows of strings takes at most one allocation per row. Package proto takes three
+// for each value.
 func TestAllocations(t *testing.T) {
 	data := encode(t, customers(1000))
 	allocations := testing.AllocsPerRun(10, func() {

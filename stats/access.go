@@ -78,8 +78,8 @@ func sorted(names []string) []string {
 // Target returns the name of the table or index.
 func (a *Access) Target() string { return a.target }
 
-// addTo counts the access a n times in the tallies of its table and columns, and in those of the index entries that a
-// writes.
+// addTo adds n operations to the tallies of the access's table and columns, and to the tallies of the indexes that the
+// access writes.
 func (a *Access) addTo(tables, columns *board, n int64) {
 	op := a.op
 	switch op {
@@ -125,8 +125,8 @@ func (f *Footprint) Add(a *Access) {
 	f.hash += a.hash
 }
 
-// Columns returns the columns of a table or index, as Table.Column, that the transaction has read or written. A deleted
-// row counts as a write of Exists.
+// Columns returns those columns of a table or index that the transaction has written if the parameter written is true,
+// and otherwise those that it has read. Each column has the form Table.Column. A deletion counts as a write of Exists.
 func (f *Footprint) Columns(target string, written bool) (list []string) {
 	for _, a := range f.accesses {
 		list = a.appendColumns(list, target, written)

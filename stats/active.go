@@ -28,7 +28,7 @@ func (c *Collector) oldestRows() [][]value.Value {
 			stringOrNull(q.ClientAddress),
 			stringOrNull(q.APIClient),
 			stringOrNull(q.UserAgent),
-			value.Null(value.String), // there are no regions
+			value.Null(value.String), // SERVER_REGION: the server has no region
 			stringOrNull(q.Priority),
 			stringOrNull(q.Transaction),
 		})
@@ -92,8 +92,8 @@ func (c *Collector) partitionedRows() [][]value.Value {
 	})
 }
 
-// percentComplete returns how many percent of the known partitions are complete. Trivial partitions (completed ones in
-// which no row changed) are not counted:
+// percentComplete returns the percentage of the known partitions that are complete. Trivial partitions (completed ones
+// in which no row changed) are not counted:
 // https://cloud.google.com/spanner/docs/introspection/active-partitioned-dmls#table_schema.
 func percentComplete(p live.Progress) float64 {
 	if p.Total == p.Trivial {

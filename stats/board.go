@@ -13,7 +13,7 @@ type board struct {
 	family  *family
 	tallies map[uint64]*tally
 	rest    tally
-	texts   int // bytes of the texts of subjects
+	texts   int // total size in bytes of the subjects of tallies (see subject.size)
 	free    []*tally
 }
 

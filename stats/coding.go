@@ -11,14 +11,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/distribution"
 )
 
-// A record is the stored form of a board: the heaviest tallies in order, and the sum of all others.
+// A record is the stored form of a board: the heaviest tallies, the heaviest first, and the sum of all others (rest).
 //
-//	record   version1 | sums (how many) | rest tally | tallies (how many) | tally...
-//	tally    fingerprint8 | kind1 | truncated1 | name | tag | 3 x strings | sum... | distribution | written | samples
-//	strings  how many | string...        string   length | bytes
-//	distribution  count, 0 for none | sum | squares, high and low | last bucket + 1 | bucket...
-//	written  how many | (table | rows | bytes)...      samples  how many | (column | mode | tag)...
-//	open     version1 | minute | (family name | length | record)...
+//	record        version1 | number of sums | rest, as a tally | number of tallies | tally...
+//	tally         fingerprint8 | kind1 | truncated1 | name | tag | list | list | list | sum... | distribution |
+//	              written | samples
+//	list          number of strings | string...
+//	string        length | bytes
+//	distribution  0 if there is none; else count | sum | high and low half of the sum of squares |
+//	              number of buckets | bucket...
+//	written       number of tables | (table | rows | bytes)...
+//	samples       number of lock requests | (column | mode | tag)...
+//	set           version1 | minute | (family name | length of the record | record)...
 //
 // Numbers are varints, in zigzag coding where they can be negative. A digit after a name, such as 8, means a fixed
 // width in bytes, big-endian.
@@ -91,8 +95,8 @@ func appendDistribution(b []byte, d *distribution.Distribution) []byte {
 	return b
 }
 
-// encode returns the stored form of the current minute's set, as if the minute were over: for each board, the heaviest
-// tallies and the sum of all others.
+// encode returns the stored form of a set, which holds the statistics of the current minute. It treats the minute as if
+// it were over: for each board, it stores the heaviest tallies and the sum of all others.
 func (s *set) encode() []byte {
 	b := binary.AppendVarint([]byte{recordVersion}, s.minute)
 	for i, board := range s.boards {

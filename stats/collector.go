@@ -38,16 +38,16 @@ type Collector struct {
 	opened time.Time
 
 	shards []shard
-	// past is the number of the last minute that was closed. An event that ended in that minute or before is counted in
-	// the next minute.
+	// past is the newest minute to which no more events are added, as a number of minutes since 1970. An event that
+	// ended in this minute or earlier, but is recorded only now, is counted in the minute after past.
 	past    atomic.Int64
 	sampler sampler
 
 	asideMu sync.Mutex
-	aside   []*set // sets of minutes that were over when a later event was recorded; not yet stored
+	aside   []*set // sets that are no longer in a shard and not yet stored; guarded by asideMu
 
 	mu        sync.Mutex // guards the fields below
-	recovered bool       // the open minute that an earlier process flushed was loaded
+	recovered bool       // whether the unfinished minute of an earlier process was loaded (see loadOpen)
 	rolledUp  [len(resolutions)]int64
 	sized     time.Time // end of the last hour for which table sizes are stored
 	flushed   time.Time
@@ -61,7 +61,7 @@ type shard struct {
 	_     [40]byte // keeps the mutexes of different shards in different cache lines
 }
 
-// set holds the statistics of one minute, or of a longer interval.
+// set holds the statistics of one minute, or the part of them that one shard has recorded.
 type set struct {
 	minute     int64 // number of the minute since 1970
 	boards     [familyCount]*board
@@ -100,7 +100,7 @@ func (c *Collector) advanceAndLog(context.Context) {
 	}
 }
 
-// Close stores the statistics of the current minute durably. If the store takes no writes, it does nothing. Callers
+// Close stores the statistics of the current minute durably. If the store takes no writes, Close does nothing. Callers
 // must not record anything after Close.
 func (c *Collector) Close() error {
 	c.mu.Lock()

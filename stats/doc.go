@@ -1,5 +1,5 @@
-// Package stats counts what happened in a database, per interval. The packages server and database report events to it;
-// users read it as the tables of SPANNER_SYS.
+// Package stats counts what happens in a database, per interval. The packages server and database report events to it;
+// users read the counts as the tables of SPANNER_SYS.
 //
 // Each database has a Collector, which takes one record per execution (Query, Read, Transaction, LockWait, Profile). An
 // execution is one record however many splits it touched. During a minute, the Collector adds up the records of equal
@@ -14,7 +14,7 @@
 //
 // Promises:
 //
-//   - Recording allocates nothing for a subject that was seen before in the same minute.
+//   - Recording allocates nothing for a subject (such as an SQL text or a tag) that was seen before in the same minute.
 //   - Memory and disk space are limited, even under hostile traffic (limits.go).
 //   - A row never counts too much. If a tally was dropped and its subject comes again, the row counts only from then
 //     on.

@@ -5,19 +5,20 @@ import (
 	"time"
 )
 
-// A family is one kind of statistics. It says what the tallies count, how heavy each tally is, and how many are kept
-// per interval.
+// A family is one kind of statistics, such as those of queries. Each of its tallies counts the events of one subject,
+// such as one SQL text. The family says how heavy each tally is, and how many tallies are kept per interval.
 type family struct {
 	name string // part of stored keys, so it never changes
 	sums int    // number of sums that its tallies use; a later release may use more
 	keep int    // number of tallies that are kept per interval
-	// single says that each tally is one event. Tallies of different names are then different even if their
-	// fingerprints are equal. Two such tallies never share a row, and their texts are never cut.
+	// single says that each tally stands for one event, such as one profiled execution. Such tallies are never added up
+	// to make a row, and their names are never cut. If their names differ, they are different subjects even if their
+	// fingerprints are equal.
 	single bool
 	weight func(*tally) int64
-	// peaks says how an interval longer than a minute shows a sum: as the highest value that the sum has in any
-	// minute of the interval, and not as the total of these minutes. Such an interval leaves out tallies whose weight
-	// is below longerFrom.
+	// peaks says that an interval longer than a minute shows, for each sum, the highest value that the sum has in any
+	// minute of the interval, and not the total of these minutes. Such an interval leaves out tallies whose weight is
+	// below longerFrom.
 	peaks      bool
 	longerFrom int64
 	// minutes is how long one-minute intervals are kept. If it is 0, they are kept for resolution.retention.

@@ -38,13 +38,13 @@ func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 // endOf returns the time at which a minute ends.
 func endOf(minute int64) time.Time { return time.Unix((minute+1)*60, 0) }
 
-// ends returns the end of the newest interval of this length that is over at t.
+// ends returns the end of the newest interval of the resolution that is over at t.
 func (r *resolution) ends(t time.Time) time.Time {
 	length := int64(r.length / time.Second)
 	return time.Unix(t.Unix()/length*length, 0)
 }
 
-// around returns the end of the interval of this length that contains the shorter interval ending at t.
+// around returns the end of the interval of the resolution that contains the shorter interval ending at t.
 func (r *resolution) around(t time.Time) time.Time {
 	length := int64(r.length / time.Second)
 	return time.Unix((t.Unix()+length-1)/length*length, 0)
@@ -102,7 +102,8 @@ func (c *Collector) advance(now time.Time) error {
 	return c.rollUp(now)
 }
 
-// ended removes the sets of all minutes up to last from the shards, and returns them.
+// ended removes the sets of all minutes up to the minute in the parameter last from the shards and from c.aside, and
+// returns them.
 func (c *Collector) ended(last int64) []*set {
 	var list []*set
 	for i := range c.shards {
@@ -129,15 +130,16 @@ func (c *Collector) ended(last int64) []*set {
 	return list
 }
 
-// forgetUnstored drops the sets that wait to be stored and whose minutes are before first.
+// forgetUnstored drops the sets that wait to be stored and whose minutes are before the minute in the parameter first.
 func (c *Collector) forgetUnstored(first int64) {
 	c.asideMu.Lock()
 	defer c.asideMu.Unlock()
 	c.aside = slices.DeleteFunc(c.aside, func(s *set) bool { return s.minute < first })
 }
 
-// closeMinutes merges the sets of each minute and stores the results in one batch. This batch also deletes the copy
-// of a minute that flush stored last. Otherwise a restart would load that copy and count the minute twice.
+// closeMinutes merges the sets of each minute and stores the results in one batch. This batch also deletes the copy of
+// the unfinished minute that the method flush has stored. Otherwise a restart would load that copy and count the minute
+// twice.
 func (c *Collector) closeMinutes(sets []*set) error {
 	if len(sets) == 0 {
 		return nil
@@ -214,8 +216,9 @@ func (c *Collector) rollUp(now time.Time) error {
 	return nil
 }
 
-// rollUpFamily computes the intervals of one family and one resolution that end after the newest stored one and not
-// after the time end. If storing fails, the next call computes the same intervals again from the stored shorter ones.
+// rollUpFamily computes the intervals of one family and one resolution that end after the newest stored interval and
+// not after the time in the parameter end. If storing fails, the next call computes the same intervals again from the
+// stored shorter ones.
 func (c *Collector) rollUpFamily(resolution, family int, end time.Time) error {
 	if family == tableSizes {
 		return nil // table sizes are sampled once an hour
@@ -253,8 +256,8 @@ func (c *Collector) rollUpFamily(resolution, family int, end time.Time) error {
 	return b.Commit()
 }
 
-// flush stores a copy of the current minute's statistics, so that a crash of the process loses at most flushInterval of
-// them.
+// flush stores a copy of the current minute's statistics, so that a crash of the process loses at most the counts since
+// the last flush.
 func (c *Collector) flush(now time.Time, commit func(kv.Batch) error) error {
 	c.flushed = now
 	open, dirty := c.copyOpen()

@@ -2,7 +2,7 @@ package stats
 
 import "time"
 
-// Limits of texts that users see. maxText is in bytes. Both limits are Spanner's:
+// Limits of texts that users see: maxText of SQL texts, in bytes, and maxTag of tags. Both limits are Spanner's:
 // https://cloud.google.com/spanner/docs/introspection/query-statistics#query_stats_top,
 // https://cloud.google.com/spanner/docs/introspection/troubleshooting-with-tags#limitations.
 const (
@@ -21,8 +21,8 @@ const (
 	keepTables  = 5_000
 	keepColumns = 20_000
 	// fullTexts limits the bytes of text that are stored in full for an interval. The text of the heaviest row comes
-	// first. A text that would exceed the limit is cut to shortText bytes. So a day of the longest texts that a
-	// hostile client can send takes about 100 MiB, and usual texts are stored whole.
+	// first. A text that would exceed the limit is cut to shortText bytes. So usual texts are stored whole, and even
+	// the longest SQL texts that a hostile client can send take only about 450 KiB per interval.
 	fullTexts = 256 << 10
 	shortText = 2 << 10
 	// maxProfile is the length in bytes of the longest profile that is stored.
@@ -31,12 +31,12 @@ const (
 
 // Limits of the statistics of the current minute, for each shard of the Collector.
 const (
-	// boardTallies is how many tallies a board can have, and boardTexts how many bytes of text. A board that exceeds
-	// one of them adds its lighter half to its tally rest.
+	// boardTallies is how many tallies a board can have (unless family.keep is larger), and boardTexts how many bytes
+	// of text. A board that exceeds one of these limits adds its lighter half to its tally rest.
 	boardTallies = 4 * keepTop
 	boardTexts   = 2 << 20
-	// boardAccesses is how many different accesses a shard counts one by one. When it has so many, it adds their counts
-	// up by table and column.
+	// boardAccesses is how many different accesses a shard counts separately. When it has counted this number of
+	// different accesses, it adds their counts up by table and column.
 	boardAccesses = 1024
 	// footprintAccesses is how many different accesses of a transaction are remembered. Columns of further accesses are
 	// not listed.

@@ -8,10 +8,10 @@ import (
 
 // A LockWait is one lock request that had to wait.
 type LockWait struct {
-	Key      string // start of the requested range; see KeyText
+	Key      string // start of the range of keys that was to be locked, in the form of KeyText
 	End      time.Time
 	Wait     time.Duration
-	Requests []LockRequest // what the waiting transaction and the holders of the lock requested
+	Requests []LockRequest // requests of the waiting transaction and of the transactions that held the lock
 }
 
 // These constants say what each element of tally.sums means in the statistics of waits for locks.

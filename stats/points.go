@@ -9,7 +9,7 @@ import (
 // SplitPoint is a split point that a user added with AddSplitPoints.
 type SplitPoint struct {
 	Table     string
-	Index     string // "" if the point is one of the table
+	Index     string // "" if the point splits the table itself
 	Initiator string
 	Key       string // the key of the point, formatted by KeyText
 	Expires   time.Time
@@ -18,7 +18,7 @@ type SplitPoint struct {
 // DeletionPolicy is the progress of a table's row deletion policy.
 type DeletionPolicy struct {
 	Table     string
-	Processed time.Time // when its last pass began; zero if it never ran
+	Processed time.Time // when the last pass of the policy began; zero if there was none
 	// Undeletable is the number of rows that could not be deleted. MinUndeletable is the oldest timestamp of these
 	// rows, zero if there are none.
 	Undeletable    int64
@@ -28,7 +28,7 @@ type DeletionPolicy struct {
 // ColumnarPolicy is the progress of the columnar copy of a table or an index whose columnar_policy is 'enabled'.
 type ColumnarPolicy struct {
 	Table   string
-	Index   string // "" if the copy is one of the table
+	Index   string // "" if the copy is of the table itself
 	Chunks  int64  // key ranges that have been copied
 	Missing int64  // key ranges without a copy, or whose copy must be made again; reads take their rows from the row store
 	Rows    int64  // rows in the chunks

@@ -26,13 +26,13 @@ const (
 // keepProfiles per minute.
 type sampler struct {
 	calls    atomic.Uint32
-	profiled atomic.Uint32 // number of profiled executions in this minute
+	profiled atomic.Uint32 // number of executions that were chosen in this minute
 }
 
 const profileEvery = 1 << 10
 
-// WantProfile reports whether to profile the execution that is about to begin; the caller then passes the profile to
-// the method Profile.
+// WantProfile reports whether to profile the execution that is about to begin. If it returns true, the caller later
+// passes the profile to the method Profile.
 func (c *Collector) WantProfile() bool {
 	if c.cfg.Off {
 		return false

@@ -22,8 +22,9 @@ type QueryKind uint8
 const (
 	PlainQuery       QueryKind = iota
 	PartitionedQuery           // the request has a partition token
-	// PartitionedDML is counted only if it succeeds. Its row has the fingerprint of the SQL text even if it has a tag,
-	// and shows PARTITIONED_QUERY: https://cloud.google.com/spanner/docs/introspection/query-statistics.
+	// PartitionedDML is counted only if it succeeds. Its row has the QUERY_TYPE PARTITIONED_QUERY. The row's
+	// fingerprint is that of the SQL text, even if the request has a tag:
+	// https://cloud.google.com/spanner/docs/introspection/query-statistics.
 	PartitionedDML
 )
 
@@ -51,8 +52,8 @@ type Query struct {
 	RowsWritten, BytesWritten int64
 	RowsSpooled               int64
 	RemoteCalls               int64
-	MemoryPeak                int64   // bytes
-	MemoryShare               float64 // percentage of the memory limit of a query
+	MemoryPeak                int64   // the most memory that the execution used at one time, in bytes
+	MemoryShare               float64 // MemoryPeak as a percentage of the memory limit of a query
 	DiskIOCost                float64
 
 	// Accesses are the accesses of the plan to tables and indexes.

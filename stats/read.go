@@ -4,17 +4,17 @@ import "time"
 
 // A Read is one execution of a read through the READ API, however many splits it touched.
 type Read struct {
-	Access      *Access // access of the projection
+	Access      *Access // describes the table or index and the columns that are read
 	Tag         string  // tag of the request
 	Partitioned bool    // the request has a partition token
 	Outcome     Outcome
 	InReadWrite bool
-	Continues   bool // only reads rows of an execution that was counted: see Query.Continues
+	Continues   bool // the request only reads further rows of an execution that was counted; see Query.Continues
 
 	End                time.Time
 	CPU                time.Duration
 	LockingDelay       time.Duration
-	ClientWait         time.Duration // how long messages waited for the client to read
+	ClientWait         time.Duration // how long replies waited because the client did not read them
 	LeaderRefreshDelay time.Duration
 	Rows, Bytes        int64 // returned to the client
 	DiskIOCost         float64

@@ -23,8 +23,8 @@ import (
 // memory and a clock that only they move. Their directives are:
 //
 //	columns                   print every table with its columns and their types
-//	do                        run the lines of the input, see perform
-//	rows TABLE [COLUMN...]    print the rows of a table: those columns, or all
+//	do                        run each line of the input with the method perform
+//	rows TABLE [COLUMN...]    print the rows of a table, with the given columns or with all
 //
 // The clock starts at 2026-01-01 00:00:00.
 func TestScripts(t *testing.T) {
@@ -389,7 +389,8 @@ func (w *world) table(t testing.TB, name string) *schema.Table {
 	return nil
 }
 
-// rows formats the rows of a table. If columns are given, each of them has a line of its own.
+// rows formats the rows of a table. If columns are given, each row is one line with the values of these columns.
+// Otherwise each column of each row has a line of its own.
 func (w *world) rows(t testing.TB, name string, columns []string) string {
 	table := w.table(t, name)
 	rows, err := table.Rows(context.Background(), nil)

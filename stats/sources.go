@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Sources are functions that return data of other packages. Such data is computed when it is needed, not recorded. A
-// nil function has no data, so its tables are empty.
+// Sources are functions that return data of other packages. Such data is computed when it is needed, not recorded. If a
+// function is nil, its tables are empty.
 type Sources struct {
 	// Sizes is called once an hour.
 	Sizes func() ([]TableSize, error)
@@ -92,7 +92,7 @@ func (c *Collector) sampleSizes(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	fresh := stored.Unix() == 0 && !end.After(c.opened) // a new database, which did not exist at that time
+	fresh := stored.Unix() == 0 && !end.After(c.opened) // the database did not exist when that hour ended
 	if fresh || !end.After(stored) {
 		c.sized = end
 		return nil

@@ -10,10 +10,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// storeName is the first part of the keys of statistics. Statistics are stored in space 0, without versions. A key
-// starts with four zero bytes and ends with a zero byte; between them is one of
+// storeName is the start of the names in the keys of statistics. A key consists of four zero bytes, which mean space 0,
+// a name, and a zero byte, which means that the key has no version. A name has one of these forms:
 //
-//	stats/<space>/open                           the current minute, as it was when it was last stored
+//	stats/<space>/open                           the current minute, as it was when the method flush last stored it
 //	stats/<space>/<resolution>/<family>/<end8>   one family in one interval; end is in seconds, 8 bytes big-endian
 const storeName = "stats/"
 
@@ -96,9 +96,9 @@ func (c *Collector) newest(resolution, family int) (time.Time, error) {
 // prune deletes intervals whose retention has passed. The longer intervals that contain them lose nothing, because they
 // were computed long before.
 //
-// It deletes the existing keys one by one, not key ranges. Pebble sorts the range deletions of its memtable when it
-// opens an iterator after a new one was added. With a range for each interval of each of a thousand databases, this
-// took much CPU time.
+// It deletes the existing keys one by one, not key ranges. If a range deletion was added to the memtable, Pebble sorts
+// all range deletions of the memtable when it next opens an iterator. With a range for each resolution and family of a
+// thousand databases, this took much CPU time.
 func (c *Collector) prune(now time.Time) error {
 	b := c.cfg.Store.NewBatch()
 	defer b.Close()

@@ -37,13 +37,14 @@ var plainTables = []plainTable{
 	{"TASKS", taskColumns, []string{"TASK_NAME", "UNDELETABLE_ROWS"}, (*Collector).taskRows},
 }
 
-// intervalTable is a table with rows for each interval, which exists once for each of several resolutions.
+// intervalTable describes a group of tables with rows for each interval. The tables have the same columns, and each has
+// another resolution, such as QUERY_STATS_TOP_MINUTE and QUERY_STATS_TOP_HOUR.
 type intervalTable struct {
 	name        string // name without the suffix of the resolution
 	resolutions []int
 	family      int
 	columns     []column
-	total       bool // the table has one row per interval, with the sum of all subjects
+	total       bool // each table has one row per interval, with the sum of all tallies
 }
 
 var (
@@ -69,8 +70,8 @@ var intervalTables = []intervalTable{
 	{"TABLE_SIZES_STATS_PER_LOCALITY_GROUP", hourly, tableSizes, localitySizeColumns, false},
 }
 
-// suffixOf returns the end of the table's name for a resolution. The tables of sizes, which exist only by the hour,
-// have a different suffix from other tables.
+// suffixOf returns the end of the table's name for a resolution. The tables of sizes have intervals of an hour only,
+// and their names end with _1HOUR; the names of other tables with such intervals end with _HOUR.
 func (t *intervalTable) suffixOf(resolution int) string {
 	if t.family == tableSizes {
 		return "_1HOUR"
@@ -78,7 +79,8 @@ func (t *intervalTable) suffixOf(resolution int) string {
 	return resolutions[resolution].suffix
 }
 
-// totals returns those columns that do not identify a subject, which are the columns of a TOTAL table.
+// totals returns the columns of a TOTAL table. The parameter columns holds the columns of the TOP table. totals leaves
+// out those that only TOP tables have.
 func totals(columns []column) []column {
 	return slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.top })
 }

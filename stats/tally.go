@@ -7,15 +7,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/distribution"
 )
 
-// A subject is what a tally counts, such as a query or a table.
+// A subject is the SQL text, read, transaction, lock, profile, table, column or split whose events a tally counts.
 type subject struct {
 	// fingerprint and kind together identify the subject.
 	fingerprint int64
 	kind        uint8
-	truncated   bool   // name is only the beginning of the text
-	name        string // the SQL text, key, table, or profile
-	tag         string // the tag, or the column
-	lists       [3][]string
+	truncated   bool   // name is only the beginning of the SQL text
+	name        string // the SQL text, the key of a lock, the profile, the table, or the start of a split
+	tag         string // tag of the request or transaction; of a column, its name; of a split, its limit
+	// lists holds the columns and tables of a read or a transaction (see readColumns), or the tables of a split and the
+	// reasons why it cannot be split (see splitTables).
+	lists [3][]string
 }
 
 // subjectKey returns the key under which a board has the tally of a subject.
@@ -48,14 +50,15 @@ func (s *subject) better(o *subject) bool {
 const maxSums = querySums
 
 // A tally counts the events of one subject in one interval, or of all subjects that have no tally of their own. All its
-// counts can be added to those of another tally. Durations are in nanoseconds, shares in millionths.
+// counts can be added to those of another tally. Sums of durations are in nanoseconds; sums of percentages and of costs
+// are in millionths.
 type tally struct {
 	subject subject
 	sums    [maxSums]int64             // the family defines what each sum means
 	dist    *distribution.Distribution // nil until a duration was observed
 	written []written                  // sorted by table
 	samples []LockRequest              // sorted; at most lockSamples
-	shown   int                        // number of accesses of the transaction whose columns the subject lists
+	shown   int                        // of a transaction: the number of accesses whose columns are in subject.lists
 }
 
 // written counts the rows that were inserted or updated in one table, and their bytes.

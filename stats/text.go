@@ -18,8 +18,9 @@ type Text struct {
 // TextOf makes a Text.
 func TextOf(sql string) Text { return Text{SQL: sql, Fingerprint: fingerprint(sql)} }
 
-// BatchText returns the text of a batch of DML. It joins the statements; where equal statements follow each other, it
-// has the statement once, as https://cloud.google.com/spanner/docs/introspection/query-statistics#table_schema says.
+// BatchText returns the text of a batch of DML: the statements, joined by semicolons. Where equal statements follow
+// each other, the text has only one of them:
+// https://cloud.google.com/spanner/docs/introspection/query-statistics#table_schema.
 // BatchText may overwrite the elements of the slice statements.
 func BatchText(statements []string) Text {
 	return TextOf(strings.Join(slices.Compact(statements), ";"))
@@ -85,7 +86,7 @@ func isTag(tag string) bool {
 	return true
 }
 
-// mix is the finaliser of MurmurHash3: every bit of v changes every bit of the result.
+// mix is the finaliser of MurmurHash3: every bit of the result depends on every bit of v.
 func mix(v uint64) uint64 {
 	v ^= v >> 33
 	v *= 0xff51afd7ed558ccd

@@ -38,14 +38,14 @@ type Transaction struct {
 	Retry bool
 
 	End           time.Time
-	TotalLatency  time.Duration // from its first operation to commit or abort
+	TotalLatency  time.Duration // from the first operation to the commit or abort
 	CommitLatency time.Duration
 	Participants  int64
 	Bytes         int64 // written bytes
 }
 
 // Indexes of tally.sums in the statistics of transactions. Averages are sums divided by the number of attempts to
-// commit (txnCommits). The distribution and the aborts cover all attempts:
+// commit (txnCommits). The distribution of latencies and txnAborts include transactions that never tried to commit:
 // https://cloud.google.com/spanner/docs/introspection/transaction-statistics#table_schema.
 const (
 	txnAttempts = iota
@@ -57,7 +57,7 @@ const (
 	txnTotalLatency
 	txnCommitLatency
 	txnBytes
-	txnIsolation // the first of the sums that count attempts by TxnIsolation
+	txnIsolation // the first of three sums, each of which counts the attempts with one TxnIsolation
 	txnSums      = txnIsolation + 3
 )
 
@@ -83,7 +83,8 @@ func (c *Collector) Transaction(x *Transaction) {
 		t = b.add(key, x.subject(tag))
 		t.shown = len(x.Footprint.accesses)
 	}
-	if touched := len(x.Footprint.accesses); touched > t.shown { // an attempt that was aborted early has accessed fewer columns than later ones
+	// An attempt that was aborted early may have accessed fewer columns than a later attempt with the same tag.
+	if touched := len(x.Footprint.accesses); touched > t.shown {
 		b.texts -= t.subject.size()
 		t.subject.lists, t.shown = x.Footprint.lists(), touched
 		b.texts += t.subject.size()

@@ -9,8 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// profileMissed runs a path of the measured server again, with profiles, if a figure of this path has missed its target.
-// It does nothing if the settings name no directory for profiles.
+// profileMissed runs a path of the measured server again, with profiles, if a figure of this path has missed its
+// target. It does nothing if the settings name no directory for profiles.
 func (b *retrieval) profileMissed(ctx context.Context, r *harness.Runner) error {
 	if b.Profile == "" {
 		return nil

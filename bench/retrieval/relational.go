@@ -158,8 +158,8 @@ func orderScan() func(scanRow) error {
 	}
 }
 
-// keyRanges returns an operation that reads the table as the published study does with several readers (figures.go). The
-// operation first runs COUNT(*). Then each of n readers reads one range of the keys on a connection of its own.
+// keyRanges returns an operation that reads the table as the published study does with several readers (figures.go).
+// The operation first runs COUNT(*). Then each of n readers reads one range of the keys on a connection of its own.
 func (b *retrieval) keyRanges(n int) harness.Operation {
 	key := b.table.columns[0]
 	return func(ctx context.Context, _ harness.Call) (int, error) {

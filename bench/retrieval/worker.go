@@ -28,9 +28,9 @@ import (
 type worker struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
-	lines   chan string // the worker's answers; closed when the process has ended
-	stderr  *lastBytes  // keeps what the process writes to standard error and to standard output
-	lacking []string    // libraries that the worker could use but does not have
+	lines   chan string       // the worker's answers; closed when the process has ended
+	stderr  *lastBytes        // keeps what the process writes to standard error and to standard output
+	lacking []string          // libraries that the worker could use but does not have
 	has     map[string]string // versions of the libraries that the worker has, by name
 }
 

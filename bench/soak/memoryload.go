@@ -41,8 +41,8 @@ CREATE TABLE Big (Id INT64 NOT NULL, Part INT64, Text STRING(MAX)) PRIMARY KEY (
 CREATE TABLE Small (Id INT64 NOT NULL, N INT64) PRIMARY KEY (Id);
 `
 	bigRows  = 200_000 // rows of the table Big
-	bigText  = 1000 // bytes of padding in the text of each row of the table Big
-	blobRows = 90   // rows of 1 MiB in a heavy commit
+	bigText  = 1000    // bytes of padding in the text of each row of the table Big
+	blobRows = 90      // rows of 1 MiB in a heavy commit
 
 	slowReading    = 3 * time.Second // the time for which a slow reader keeps its streams open
 	slowStreams    = 30              // streams that a slow reader opens
@@ -74,8 +74,8 @@ type memoryLoad struct {
 	batch              *spannerpb.ExecuteBatchDmlRequest
 }
 
-// heavyKind is a kind of heavy request. The field run is a function that sends one
-// request, or several, and returns the first error.
+// heavyKind is a kind of heavy request. The field run is a function that sends one request, or several, and returns the
+// first error.
 type heavyKind struct {
 	name      string
 	run       func(context.Context) error

@@ -13,8 +13,8 @@ const (
 	// A probe is a short run, which lasts 1/probeShare of a full run but at least probePolls polls.
 	probeShare = 6
 	probePolls = 10
-	// leastProbe is the lowest rate at which the first probe may run, in rows per second. The watchers can keep up with it
-	// on any machine.
+	// leastProbe is the lowest rate at which the first probe may run, in rows per second. The watchers can keep up with
+	// it on any machine.
 	leastProbe = 500
 	// faster is the factor between the rates of two successive probes, as long as the watchers hold the rate, which
 	// means that they do not fall behind (Result.Held). Once the watchers have not held a rate, the limit lies between
@@ -22,9 +22,9 @@ const (
 	// probeSteps times.
 	faster     = 2
 	probeSteps = 3
-	// slower is the factor between the rates of two successive full runs. If the watchers held the rate of the first full
-	// run, the next runs have higher rates until one is not held. Otherwise the next runs have lower rates until one is
-	// held. capacityRuns is the largest number of full runs.
+	// slower is the factor between the rates of two successive full runs. If the watchers held the rate of the first
+	// full run, the next runs have higher rates until one is not held. Otherwise the next runs have lower rates until
+	// one is held. capacityRuns is the largest number of full runs.
 	slower       = 0.93
 	capacityRuns = 8
 )
@@ -56,10 +56,10 @@ func (w *watchRun) capacity(ctx context.Context) error {
 	return err
 }
 
-// searchRate searches for the highest rate that the watchers hold. It begins with short probes, the first of them at the
-// rate in the parameter first, which find this highest rate roughly. If the watchers hold the found rate in a full run,
-// further full runs use higher and higher rates until one is not held. Otherwise further full runs use lower and lower
-// rates until one is held. The result found is false if capacityRuns full runs were too few for that.
+// searchRate searches for the highest rate that the watchers hold. Short probes find this rate roughly. The parameter
+// first is the rate of the first probe. Then full runs begin at the rate that the probes have found. If the watchers
+// hold it, further full runs use higher and higher rates until one is not held. Otherwise further full runs use lower
+// and lower rates until one is held. The result found is false if capacityRuns full runs were too few for that.
 func searchRate(first float64, try func(rate float64, full bool) (held bool, err error)) (found bool, err error) {
 	rate, held, missed := first, 0., 0.
 	for step := 0; step < probeSteps; {

@@ -64,7 +64,7 @@ type deliveries struct {
 	// ahead is how far the server's clock is ahead of this program's.
 	ahead time.Duration
 
-	got        []bool // for each element of changes.list, true if the change was delivered; may be shorter than the list
+	got        []bool // true for each delivered change, by its index in changes.list, which may be longer
 	delivered  int64  // number of delivered changes of this load, each counted once
 	duplicated int64  // number of repeated deliveries of a change
 	unwritten  int64  // number of deliveries of changes that an earlier run or another program has written

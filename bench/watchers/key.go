@@ -2,7 +2,8 @@ package watchers
 
 // Changes are numbered from 0. The key of a row is computed from the number of the change that writes the row, and this
 // number can be computed from the key. So the change of a delivered row is found without a map. The keys of successive
-// changes are far apart, as in the benchmark application of Google's Spanner Change Watcher, which draws keys at random.
+// changes are far apart, as in the benchmark application of Google's Spanner Change Watcher, which draws keys at
+// random.
 
 const (
 	// keySpace is the number of different keys. Keys are non-negative 32-bit integers, as in the benchmark application

@@ -44,8 +44,8 @@ func TestPace(t *testing.T) {
 			if least < 1 || most > 2*m || m > 1 && (least > 1 || most < 2*m) {
 				t.Errorf("%+v: sizes from %d to %d", l, least, most)
 			}
-			// The test counts gaps that are shorter than half of the mean gap. If gaps are exponentially distributed, the share
-			// 1 - e^(-1/2) of them is shorter than that. If all gaps are equal, none is.
+			// The test counts gaps that are shorter than half of the mean gap. If gaps are exponentially distributed,
+			// the share 1 - e^(-1/2) of them is shorter than that. If all gaps are equal, none is.
 			if want := n * (1 - math.Exp(-0.5)); !even && math.Abs(float64(short)-want) > 0.03*want || even && short > 0 {
 				t.Errorf("%+v: %d of %d intervals are shorter than half of the mean", l, short, n)
 			}

@@ -118,8 +118,8 @@ func (f Figure) targetText() string {
 }
 
 // Crowfoot's targets. They are meant for two cores that server, writer and watcher share. The flag -w is the number of
-// transactions per second, and -m is the mean number of rows in a transaction. A ratio compares the CPU
-// times of polls, and also their numbers of rows scanned.
+// transactions per second, and -m is the mean number of rows in a transaction. A ratio of two polls is the ratio of
+// their CPU times, and also that of their numbers of rows scanned.
 const (
 	targetPoll     = 0.03  // CPU seconds of one poll at -w 50 -m 200, with a poll every second
 	targetCapacity = 40e3  // rows per second that one watcher must hold

@@ -25,8 +25,8 @@ type Result struct {
 	Unwritten    int64   `json:"not_of_this_run,omitempty"` // changes that were delivered, but written by an earlier run or by another program
 
 	FromCommit report.Latency `json:"commit_to_callback_us"`
-	// Tail says how much the p99 latency from commit to callback, in seconds, differs between the parts of the load. It is
-	// nil if nothing was delivered.
+	// Tail says how much the p99 latency from commit to callback, in seconds, differs between the parts of the load. It
+	// is nil if nothing was delivered.
 	Tail    *report.Spread `json:"commit_to_callback_p99_seconds,omitempty"`
 	FromDue report.Latency `json:"due_to_callback_us"`
 	// Histogram shows the latencies from commit to callback.

@@ -55,7 +55,7 @@ type Watching struct {
 	Limit        int           `json:"limit"`
 	NoHint       bool          `json:"no_table_hint,omitempty"`
 	NoShards     bool          `json:"no_shard_provider,omitempty"`
-	Reset        bool          `json:"reset_last_seen,omitempty"` // true to delete the checkpoints that earlier runs have stored
+	Reset        bool          `json:"reset_last_seen,omitempty"` // true to delete the checkpoints of earlier runs
 	// Prune is the age that the commit timestamp of a delivered row must reach before the watcher sets it to NULL. This
 	// also removes the row from the index. 0 means that the watcher never does this.
 	Prune time.Duration `json:"prune_ns,omitempty"`

@@ -27,7 +27,7 @@ type side struct {
 	samples  []sample
 	started  time.Time
 	most     int64     // highest number of deliveries so far
-	moved    time.Time // when the number of deliveries last rose; before the first delivery, when the side started
+	moved    time.Time // when the number of deliveries last rose, or when the side started if nothing was delivered yet
 	caughtUp time.Time // when the backlog was delivered and the lag was first at most steadyLag; zero until then
 	atEnd    standing  // the progress at the end of the load
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// writer makes the changes. Its updaters are goroutines. Each takes the next transaction from the field pace, sends it
-// when it is due, or at once if it is late, and then takes another. The latency of the changes still counts from when
-// they were due, so that a stall of the server shows in the latencies.
+// writer makes the changes. Its updaters are goroutines. Each takes a transaction from the field pace, waits until the
+// transaction is due, sends it, and takes the next one. If a transaction is overdue, the updater sends it at once. The
+// latency of the changes still counts from when they were due, so that a stall of the server shows in the latencies.
 type writer struct {
 	Load
 	client  *spanner.Client

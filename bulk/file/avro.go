@@ -26,7 +26,7 @@ const (
 	avroMagic = "Obj\x01"
 	avroMark  = 16
 	// largestBlock is the largest number of bytes of a block, compressed or not. It is much larger than usual blocks,
-	// because some writers put each row into one block, however long the row is.
+	// because a block holds whole rows, and a row can be long.
 	largestBlock = 128 << 20
 )
 
@@ -300,12 +300,12 @@ type avroReader struct {
 	file    *os.File
 	builder *array.RecordBuilder
 	fields  []avroField
-	next    int // the next block
-	rows    avroBytes
-	left    int64 // the number of rows in rows
-	row     int64 // the index in the file of the next row
-	first   int64 // the index in the file of the last batch's first row
-	read    int64 // compressed bytes that were read
+	next    int       // the index of the next block
+	rows    avroBytes // those rows of the current block that were not decoded yet
+	left    int64     // the number of these rows
+	row     int64     // the index in the file of the next row
+	first   int64     // the index in the file of the last batch's first row
+	read    int64     // compressed bytes that were read
 }
 
 func (r *avroReader) Places() func(row int) bulk.Place {

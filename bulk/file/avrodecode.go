@@ -59,8 +59,8 @@ type avroField struct {
 // sqlType is the name of a property in Spanner's own exports, which holds the DDL type of a field.
 const sqlType = "sqlType"
 
-// avroColumns returns the columns of rows with this schema. It leaves out fields of type null, because in Spanner's
-// exports these are generated columns, which have no values.
+// avroColumns returns the columns of rows that have the schema root. It leaves out fields of type null, because in
+// Spanner's exports these are generated columns, which have no values.
 func avroColumns(root *avro.SchemaNode) (*arrow.Schema, error) {
 	if root.Type != "record" {
 		return nil, fmt.Errorf("its rows are of the type %s, want record", root.Type)
@@ -89,7 +89,8 @@ func avroColumns(root *avro.SchemaNode) (*arrow.Schema, error) {
 	return arrow.NewSchema(fields, nil), nil
 }
 
-// AvroColumns returns the DDL types of a schema's columns, by column name. A type includes NOT NULL.
+// AvroColumns returns the DDL types of a schema's columns, by column name. The type of a column that is not nullable
+// ends with NOT NULL.
 func AvroColumns(root *avro.SchemaNode) (map[string]string, error) {
 	schema, err := avroColumns(root)
 	if err != nil {
@@ -149,8 +150,8 @@ func avroKind(n *avro.SchemaNode) (kind *spannerpb.Type, nullable bool, err erro
 	return arrowtype.Scalar(code), false, nil
 }
 
-// notNull returns the type of the values in a union of null and one other type: that other type. The result null is the
-// index of the type null in the union. notNull returns an error for any other union.
+// notNull returns the other type in a union of null and one other type, and the index of the type null in the union. It
+// returns an error for any other union.
 func notNull(n *avro.SchemaNode) (inner *avro.SchemaNode, null int64, err error) {
 	if len(n.Branches) == 2 {
 		for i := range n.Branches {
@@ -169,7 +170,7 @@ func avroDecoders(root *avro.SchemaNode, b *array.RecordBuilder) (fields []avroF
 	for i := range root.Fields {
 		f := &root.Fields[i]
 		if f.Type.Type == "null" {
-			continue // it takes no bytes
+			continue // a value of the type null takes no bytes
 		}
 		_, kind, err := arrowtype.SpannerType(b.Schema().Field(column))
 		if err != nil {

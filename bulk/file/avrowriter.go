@@ -34,7 +34,8 @@ type AvroColumn struct {
 	Properties []avrotype.Property
 }
 
-// timestampAvroType returns the Avro type of TIMESTAMP, or of the elements of an array, for a column of an Arrow type.
+// timestampAvroType returns the Avro type with which TIMESTAMP values are written, or the elements of ARRAY<TIMESTAMP>.
+// The parameter t is the Arrow type of the column.
 func timestampAvroType(t arrow.DataType) string {
 	if list, ok := t.(arrow.ListLikeType); ok {
 		t = list.Elem()
@@ -130,7 +131,7 @@ func newAvroWriter(to io.Writer, schema *arrow.Schema, r AvroRecord) (Writer, er
 			}
 		}
 	}
-	header := append([]byte(avroMagic), 4) // a map with two entries
+	header := append([]byte(avroMagic), 4) // a map with two entries follows; Avro encodes 2 as 4
 	for _, s := range []string{"avro.codec", w.codec.Name(), "avro.schema", text} {
 		header = append(binary.AppendVarint(header, int64(len(s))), s...)
 	}
@@ -190,8 +191,9 @@ func (w *avroWriter) Close() error {
 // avroEncoder is a function that appends the encoded value of a row to a slice, and returns the extended slice.
 type avroEncoder func(to []byte, row int) []byte
 
-// newAvroEncoder returns the encoder of a column, or of the elements of arrays. If the type is a union, the index of
-// the value's type in the union precedes the value: 0 for null, and 1 for the other type.
+// newAvroEncoder returns the encoder of a column, or of the elements of arrays. If values can be NULL, the Avro type is
+// a union of null and the value's type. The type's index in the union then precedes the value: 0 for null, 1 for a
+// value.
 func newAvroEncoder(column arrow.Array, kind *spannerpb.Type, nullable bool) (avroEncoder, error) {
 	value, err := newAvroValueEncoder(column, kind)
 	if err != nil || !nullable {

@@ -13,7 +13,7 @@ import (
 // chosen is a source that renames the columns of another source, and leaves some of them out.
 type chosen struct {
 	bulk.Source
-	columns []int // indexes in the other source
+	columns []int // for each column, its index in the other source
 	schema  *arrow.Schema
 }
 

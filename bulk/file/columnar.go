@@ -146,8 +146,8 @@ func (s *columnarSegment) Open(context.Context) (bulk.Reader, error) {
 type columnarReader struct {
 	segment *columnarSegment
 	file    *os.File
-	next    func() (arrow.RecordBatch, error) // the library's, which may panic; the caller releases the batch
-	batch   arrow.RecordBatch                 // the current batch, if some of its rows were not returned yet
+	next    func() (arrow.RecordBatch, error) // reads a batch, which the caller must release; may panic
+	batch   arrow.RecordBatch                 // the batch that was read last; nil if there is none
 	given   int64                             // how many rows of batch were returned
 	read    int64                             // how many rows of the segment were returned
 	last    int64                             // how many rows the last returned batch had
@@ -173,8 +173,8 @@ func (r *columnarReader) Next() (arrow.RecordBatch, error) {
 	return slice, nil
 }
 
-// checkEnd checks that the segment had the right number of rows if err is io.EOF, the end of the segment. If it had
-// not, checkEnd returns an error with both numbers. Otherwise it returns err.
+// checkEnd returns the error err, except if err is io.EOF, the end of the segment, and the segment had a wrong number
+// of rows. In this case checkEnd returns an error with the wrong and the right number.
 func (r *columnarReader) checkEnd(err error) error {
 	if err == io.EOF && r.read != r.segment.rows {
 		return fmt.Errorf("%s is damaged: it has %d rows in place of %d", r.segment, r.read, r.segment.rows)

@@ -39,17 +39,17 @@ func cut(ctx context.Context, f textFile, n int, s syntax) ([]int64, error) {
 // cutter finds the starts of rows in a file.
 type cutter struct {
 	file    *os.File
-	at, end int64
+	at, end int64 // the current offset, and the offset at which the rows end
 	buffer  []byte
-	quoted  bool // whether the syntax has quotes; then the field quotes holds their state at the offset at
-	quotes  quotes
+	quoted  bool   // whether the syntax has quotes
+	quotes  quotes // if the syntax has quotes: whether the current offset is within quotes
 }
 
 // next returns the offset of the first row that begins at or after offset, or the end of the rows if there is none.
 // Before the call, the cutter must be at the start of a row.
 func (c *cutter) next(ctx context.Context, offset int64) (int64, error) {
 	if c.at >= offset {
-		return c.at, nil // the row of the last cut extends beyond the offset
+		return c.at, nil // no row begins between offset and c.at
 	}
 	if !c.quoted {
 		c.at = offset - 1

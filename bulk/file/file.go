@@ -34,7 +34,7 @@ var suffixes = map[string]Format{
 }
 
 // FormatOf returns the format that a file's name indicates. It knows names such as customer.tbl, customer.tbl.3 (as
-// dbgen names a part), and Singers.avro-00000-of-00002.
+// TPC-H's dbgen names a part), and Singers.avro-00000-of-00002.
 func FormatOf(name string) (Format, bool) {
 	base := filepath.Base(name)
 	for range 2 {
@@ -58,8 +58,8 @@ func FormatOf(name string) (Format, bool) {
 type Options struct {
 	Format Format // "" means that the file's name decides
 	// Schema holds the columns to read from files without types (CSV, TBL, JSON lines), with the Spanner types in their
-	// metadata. The reader assigns a file's columns to them by name, or by order if the file has no names. Without a
-	// Schema, types are inferred from the first rows.
+	// metadata. The reader assigns a file's columns to the columns of Schema by name, or by order if the file has no
+	// names. If Schema is nil, types are inferred from the first rows.
 	Schema *arrow.Schema
 	// Columns replaces the names of the files' columns, in order; "-" leaves a column out. The members of JSON lines have
 	// no order. For JSON lines, Columns therefore lists the members to read, and other members are ignored.
@@ -120,8 +120,8 @@ func Open(patterns []string, o Options) (bulk.Source, error) {
 	return nil, fmt.Errorf("the format %s is not known", o.Format)
 }
 
-// Glob returns the names of the files that match patterns, each once, in order. A pattern that matches no file is an
-// error.
+// Glob returns the names of the files that match patterns, each once, in the order of the patterns. A pattern that
+// matches no file is an error.
 func Glob(patterns []string) (names []string, err error) {
 	for _, pattern := range patterns {
 		matches := []string{pattern}

@@ -75,8 +75,8 @@ func (o Options) Fingerprint(e bulk.Extent) (f Fingerprint, err error) {
 	return f, err
 }
 
-// Head returns the fingerprint of what precedes the rows in a text file, such as a header. It matters because a header
-// decides what the values in the rows mean.
+// Head returns the SHA-256 of the bytes before the first row of a text file, such as a header. The caller compares it
+// with an earlier one to detect that the header has changed, because a header decides what the values in the rows mean.
 func (o Options) Head(name string) (string, error) {
 	if !o.IsText(name) {
 		return "", nil
@@ -108,8 +108,8 @@ func (o Options) begin(name string) (f textFile, s syntax, err error) {
 const findEffort = 4
 
 // Find finds extents of a text file by their fingerprints, wherever they now are in the file. extents[i] has the
-// fingerprint prints[i], or is empty if its rows are not in the file. Find finds each extent at most once, and only if
-// it consists of whole rows.
+// fingerprint prints[i], or is empty if Find has not found an extent with this fingerprint. Find finds each extent at
+// most once, and only if it consists of whole rows.
 func (o Options) Find(name string, prints []Fingerprint) (extents []bulk.Extent, err error) {
 	extents = make([]bulk.Extent, len(prints))
 	byFirst := map[uint32][]int{}
@@ -171,7 +171,7 @@ func (o Options) Find(name string, prints []Fingerprint) (extents []bulk.Extent,
 	return extents, nil
 }
 
-// endsRow reports whether an offset is after a line end, or at the end of the file.
+// endsRow reports whether an offset is directly after a line end, or at the end of the file.
 func endsRow(file *os.File, at, end int64) bool {
 	var last [1]byte
 	_, err := file.ReadAt(last[:], at-1)

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	inferRows  = 10_000 // the number of rows of the first file from which types are inferred
-	inferBytes = 4 << 20
+	inferRows  = 10_000  // the maximum number of rows of the first file from which types are inferred
+	inferBytes = 4 << 20 // types are inferred only from rows that begin in about the first inferBytes bytes
 )
 
 // guesses lists the types that a text column may get. Narrower types come first. Every text fits STRING.
@@ -52,7 +52,8 @@ func (g *guess) code() spannerpb.TypeCode {
 	return guesses[bits.TrailingZeros(^g.excluded)].code
 }
 
-// eachOfFirst calls visit for the first inferRows lines of the first file.
+// eachOfFirst calls visit for the first lines of the first file: for at most inferRows lines, and until they have
+// inferBytes bytes.
 func (t *text) eachOfFirst(visit func(line []byte, lines *lineReader)) error {
 	lines, err := newLineReader(t.files[0].name, t.files[0].from, t.files[0].end)
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 type lineReader struct {
 	file      *os.File
 	at, end   int64  // the range of the file that was not read into the buffer yet
-	buffer    []byte // bytes that were read
-	begin     int    // the start of the last row in buffer
-	following int    // the start of the next row in buffer
-	row       []byte // the last row, without its end
+	buffer    []byte // bytes that were read from the file
+	begin     int    // the index in buffer at which the row that was read last starts
+	following int    // the index in buffer at which the next row starts
+	row       []byte // the row that was read last, without its line end
 	lines     *lineCounter
 }
 
@@ -45,7 +45,7 @@ func (l *lineReader) from() int64 { return l.at - int64(len(l.buffer)-l.begin) }
 // behind returns the offset in the file at which the row that was read last ends.
 func (l *lineReader) behind() int64 { return l.at - int64(len(l.buffer)-l.following) }
 
-// next returns the next line without its end, or io.EOF.
+// next returns the next line without its line end, or io.EOF after the last line.
 func (l *lineReader) next() ([]byte, error) {
 	l.begin = l.following
 	return l.to(l.begin)
@@ -70,8 +70,9 @@ func (l *lineReader) extend(delimiter byte) ([]byte, error) {
 	}
 }
 
-// to returns the current row without its line end. The row ends at the first line end whose index in the buffer is at
-// least from, or else at the end of the range. If the range has no bytes from that index on, to returns io.EOF.
+// to returns the current row without its line end. The search for the line end starts at an index in the buffer, the
+// parameter from. If there is no line end, the row ends at the end of the range. If the range has no more bytes, the
+// error is io.EOF.
 func (l *lineReader) to(from int) ([]byte, error) {
 	for {
 		if n := bytes.IndexByte(l.buffer[from:], '\n'); n >= 0 {
@@ -95,7 +96,7 @@ func (l *lineReader) to(from int) ([]byte, error) {
 		if err := l.read(); err != nil {
 			return nil, err
 		}
-		from = scanned // the row now begins at 0
+		from = scanned // read has moved the row to the start of the buffer
 	}
 }
 
@@ -128,7 +129,7 @@ type lineCounter struct {
 	name     string
 	mu       sync.Mutex
 	counted  int64 // the offset up to which lines were counted
-	newlines int64
+	newlines int64 // the number of line ends before that offset
 }
 
 // place returns the number of the line that begins at an offset. It counts the line ends before the offset.

@@ -21,10 +21,11 @@ import (
 // reads it, and the pages of a row group before the library reads the row group. For that we read the headers of all
 // pages. We read the contents only of pages with a delta encoding, which few writers choose.
 
+// The limits of the checks. The reader returns an error for a file that exceeds one of them.
 const (
 	// mostStructs is the largest number of structs in a footer. A row group has about 6 structs for each column.
 	mostStructs = 1 << 23
-	// deepestColumn is the greatest number of groups around a column. A list has two groups.
+	// deepestColumn is the largest number of nested groups that a column may be in. A list consists of two groups.
 	deepestColumn = 32
 	// longestFixed is the largest number of bytes in a value of fixed length. This needs a limit because the library
 	// allocates memory for a whole batch of such values.
@@ -41,7 +42,7 @@ const (
 	longestPageHeader = 16 << 20
 )
 
-// footerLayout says which fields of a footer are lists or contain lists.
+// footerLayout says which fields of a footer are lists or contain lists. The keys are the ids of the fields.
 var footerLayout = thriftLayout{
 	2: {elements: thriftStruct}, // columns
 	4: {elements: thriftStruct, within: thriftLayout{ // row groups
@@ -199,17 +200,18 @@ func (c *columnChunk) check(size int64) (int64, error) {
 type page struct {
 	kind, compressed, uncompressed int64
 	values, encoding               int64
-	rows                           int64 // as the library counts them
+	rows                           int64 // as the library counts them: in a page of version 1, each value is a row
 	levels                         int64 // bytes of the levels before the values in a page of version 2
 	definitions, repetitions       int64 // encodings of the levels in a page of version 1, lengths of the levels in version 2
-	headers                        int   // number of headers for a type of page; valid pages have one
+	headers                        int   // how many headers for particular page types it contains; a valid one has one
 	stored                         bool  // a page of version 2 that is not compressed
-	dictionary                     int64 // bytes of memory for its values, if it is a dictionary
+	dictionary                     int64 // of a dictionary: first the number of values, then their bytes of memory
 	takes                          int64 // bytes of memory that the page takes
 	at, end                        int64 // the range of the page's data after the header
 }
 
-// page reads and checks the header of the page at the offset at.
+// page reads and checks the header of a page. The parameters at and end are the offsets in the file at which
+// the page begins and at which the column's last page ends.
 func (c *columnChunk) page(at, end int64) (p page, err error) {
 	if p, err = c.readHeader(at, end); err != nil {
 		return p, err
@@ -293,7 +295,7 @@ func (p *page) readV2(t *thrift) {
 // width returns the minimum number of bytes that a value takes in the encoded dictionary.
 func (c *columnChunk) width() int64 {
 	switch c.column.PhysicalType() {
-	case parquet.Types.Int32, parquet.Types.Float, parquet.Types.ByteArray: // the length of a byte array
+	case parquet.Types.Int32, parquet.Types.Float, parquet.Types.ByteArray: // a byte array has a 4-byte length prefix
 		return 4
 	case parquet.Types.Int64, parquet.Types.Double:
 		return 8

@@ -8,7 +8,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// boundedCodec decompresses a page into exactly the number of bytes that the page's header claims. checkRowGroup has
+// boundedCodec decompresses a page into at most the number of bytes that the page's header claims. checkRowGroup has
 // checked that number before. The library's own codecs for Snappy and Zstandard trust the compressed data: they would
 // allocate the size that the data claims or expands to.
 type boundedCodec struct {

@@ -3,12 +3,12 @@ package file
 import "bytes"
 
 // quotes tracks whether a position in a text is within quotes, so that line ends within quotes can be recognized. It
-// starts at the start of a row. A quote is an opening quote only at the start of a field. Any other quote is malformed
-// and does not affect the following rows. The reader and the function cut use these rules even for malformed rows, so
-// that both divide a file into the same rows.
+// must begin at the start of a row. A quote is an opening quote only at the start of a field. Any other quote is
+// malformed and does not affect the following rows. The reader and the function cut use these rules even for malformed
+// rows, so that both divide a file into the same rows.
 type quotes struct {
 	delimiter byte
-	last      byte // the byte before the next one
+	last      byte // the byte before the current position
 	within    bool // a quote is open
 	closing   bool // the last byte was a quote, which is the closing one unless another quote follows
 }

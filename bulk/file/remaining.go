@@ -51,7 +51,7 @@ func (s remainingSegment) Open(ctx context.Context) (bulk.Reader, error) {
 type remainingReader struct {
 	bulk.Reader
 	skip, left int64
-	shift      int // how many rows of the last batch of the segment were skipped
+	shift      int // how many rows at the start of the batch that was read last were skipped
 }
 
 func (r *remainingReader) Next() (arrow.RecordBatch, error) {

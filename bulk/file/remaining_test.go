@@ -83,8 +83,9 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// TestFind checks that Find finds rows by their text, wherever they now are in the file. It must find each row once,
-// only as a whole row, and never within quotes.
+// TestFind checks that Find finds two extents by their text, wherever they now are in the file. Find must find each
+// extent at most once, only as whole rows, and never within quotes. The test compares the offsets at which the extents
+// begin. The offset is 0 if the extent is not in the file.
 func TestFind(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "t.csv")
 	write := func(text string) {

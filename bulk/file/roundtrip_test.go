@@ -90,7 +90,7 @@ func edgeBatch(t *testing.T, timestamps arrowtype.Timestamps) arrow.RecordBatch 
 	return b.NewRecordBatch()
 }
 
-// save writes a batch to a file, in several parts.
+// save writes the rows of a batch to a file, with several calls of the writer.
 func save(t *testing.T, format Format, batch arrow.RecordBatch) string {
 	t.Helper()
 	var content bytes.Buffer
@@ -109,7 +109,7 @@ func save(t *testing.T, format Format, batch arrow.RecordBatch) string {
 	return write(t, "edges."+string(format), content.String())
 }
 
-// place matches the place at the start of a printed row.
+// place matches the file's name and the line or row number at the start of a printed row.
 var place = regexp.MustCompile(`^edges\.[a-z]+(:|, row )\d+ `)
 
 // TestRoundTrips checks that every value of edges can be written to a file and read back in every format, with each
@@ -152,8 +152,9 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// TestDamaged checks that files that are cut off or have wrong bytes anywhere give errors that name the file or a row.
-// Reading them must not panic, and must take a limited amount of memory.
+// TestDamaged reads files that are cut off or have a wrong byte. Each error must name the file and must not be a text
+// of Go's runtime. In the formats other than text, at least a third of the files must give an error. Reading must not
+// panic, and must take a limited amount of memory.
 func TestDamaged(t *testing.T) {
 	batch := edgeBatch(t, arrowtype.Text)
 	for _, format := range []Format{Parquet, Arrow, Avro, CSV, TBL, JSONLines} {
@@ -170,7 +171,7 @@ func TestDamaged(t *testing.T) {
 				bad = bad[:r.IntN(len(bad))]
 			case round%3 == 1:
 				bad[r.IntN(len(bad))] ^= 1 << r.IntN(8)
-			default: // for other formats, only bytes near the start and the end, where lengths are stored
+			default: // a byte near the start or the end of the file, where most formats store lengths
 				at := r.IntN(min(256, len(bad)))
 				if r.IntN(2) == 0 {
 					at = len(bad) - 1 - at

@@ -6,7 +6,8 @@ import (
 	"errors"
 )
 
-// splitter splits a row of text into fields. It is used only for headers, and for rows with quotes or escapes.
+// splitter splits a row of text into fields. It is used only for headers, for rows with quotes or escapes, and for the
+// rows from which types are inferred.
 type splitter struct {
 	fields  []field
 	scratch []byte // memory for fields with quotes or escapes
@@ -45,9 +46,9 @@ func (r *splitter) split(s syntax, row []byte) error {
 	}
 }
 
-// splitRow splits a row that may continue on further lines. The parameter line is the first line of the row, and the
-// line that the parameter lines, the reader of the file, has read last. If a quote is open at the end of this line,
-// splitRow reads further lines. Even a malformed row ends where its quotes are closed.
+// splitRow splits a row that may continue on further lines. The parameter lines is the reader of the file. The
+// parameter line is the line that this reader has read last, and the first line of the row. If a quote is open at the
+// end of this line, splitRow reads further lines. Even a malformed row ends where its quotes are closed.
 func (r *splitter) splitRow(s syntax, lines *lineReader, line []byte) error {
 	err := r.split(s, line)
 	if err == nil || !s.quotes {

@@ -31,7 +31,7 @@ type text struct {
 	types     []*spannerpb.Type // the types of the schema's fields
 	encoding  *charmap.Charmap  // nil is UTF-8
 	generated []string          // columns that the database computes
-	others    bool              // whether JSON lines may have members that are not in names, which are ignored
+	others    bool              // whether members of JSON lines that are not in names are ignored, rather than errors
 	done      []bulk.Extent     // parts of the files that are left out
 }
 
@@ -44,8 +44,8 @@ type textFile struct {
 // syntax describes how text is written.
 type syntax struct {
 	delimiter byte
-	quotes    bool   // "a, ""b"""
-	escapes   bool   // \N, \n, \\ and \|
+	quotes    bool   // a field may be in quotes, such as "a, ""b"""
+	escapes   bool   // a field may have escapes with a backslash: \N, \n, \\ and \|
 	terminal  bool   // the last field may be followed by a delimiter, too
 	null      string // an unquoted field with this text is NULL
 }
@@ -195,8 +195,8 @@ func (t *text) Schema() *arrow.Schema { return t.schema }
 
 func (t *text) Close() error { return nil }
 
-// smallestSegment is the least number of bytes of a segment. Each segment costs some time of its own. For a smaller
-// segment, this would be more time than reading it in parallel with others saves.
+// smallestSegment is approximately the minimum number of bytes in a segment, unless the file is smaller. To begin a
+// segment takes some time. With smaller segments, this would be more time than reading them concurrently saves.
 const smallestSegment = 1 << 16
 
 func (t *text) Segments(ctx context.Context, n int) (segments []bulk.Segment, err error) {

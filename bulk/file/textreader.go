@@ -22,16 +22,16 @@ type textReader struct {
 	builder *array.RecordBuilder
 	columns []textColumn // the columns of the file
 	row     splitter
-	scratch []byte // buffer for text that is not UTF-8, or for the name of a JSON member
+	scratch []byte // buffer for a text that is converted to UTF-8, or for the name of a JSON member
 	members []bool // for each column, whether the current JSON row has set it
 	sizes   []int  // for each column, the number of bytes of its texts in the last batch
 
-	from   []int64 // offsets in the file of the last batch's rows, followed by the offset of the next row
+	from   []int64 // offsets in the file of the rows that were parsed last, followed by the offset of the next row
 	good   goodRows
 	failed error
 }
 
-// textColumn is a column of a text file. The zero textColumn is a column that the import leaves out.
+// textColumn is a column of a text file. The zero textColumn is a column that the reader leaves out.
 type textColumn struct {
 	*arrowtype.Appender
 	name     string
@@ -69,13 +69,15 @@ func (r *textReader) Close() error {
 	return r.lines.close()
 }
 
-// Places returns a function that gives the line in which a row of the last batch begins.
+// Places returns a function that gives the line in which a row begins. The row is one of the batch that Next returned
+// last.
 func (r *textReader) Places() func(row int) bulk.Place {
 	from, lines := r.from[r.good.first:], r.lines.lines
 	return func(row int) bulk.Place { return lines.place(from[row]) }
 }
 
-// Positions returns a function that gives the offset at which a row of the last batch begins.
+// Positions returns a function that gives the offset in the file at which a row begins. The row is one of the batch
+// that Next returned last.
 func (r *textReader) Positions() func(row int) int64 {
 	from := r.from[r.good.first:]
 	return func(row int) int64 { return from[row] }
@@ -100,7 +102,7 @@ func (r *textReader) Next() (arrow.RecordBatch, error) {
 // point, and returns the error or io.EOF.
 func (r *textReader) fill() error {
 	r.reserve(len(r.from))
-	r.from = make([]int64, 0, bulk.BatchRows+1) // not reused: Places keeps it
+	r.from = make([]int64, 0, bulk.BatchRows+1) // a new slice, because functions that Places returned use the old one
 	var bad []int
 	var err error
 	for size := 0; len(r.from) < bulk.BatchRows && size < bulk.BatchBytes; {

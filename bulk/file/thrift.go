@@ -107,8 +107,8 @@ type thriftField struct {
 	within   thriftLayout // the layout of the struct, or of the structs in the list
 }
 
-// fields reads a struct and calls read for each field. If read returns true, it has read the field's value. If read
-// returns false, it has read nothing, and fields skips the value.
+// fields reads a struct and calls the function read for each field. If the function returns true, it has read the
+// field's value. If it returns false, it has read nothing, and fields skips the value.
 func (t *thrift) fields(depth int, layout thriftLayout, read func(id int64, kind byte) bool) {
 	if t.structs--; t.structs < 0 || depth > thriftDepth {
 		t.fail(errors.New("it has more structs than a file has, or deeper ones"))

@@ -59,8 +59,8 @@ const (
 	clientGone = 10 * time.Second
 )
 
-// serverOptions returns the options of gRPC's server. Some save work per small request: worker goroutines keep their
-// stacks, write buffers are shared, and flow-control windows are fixed. The others are limits.
+// serverOptions returns the options of gRPC's server. Some save work for each small request: worker goroutines keep
+// their stacks, and flow-control windows have a fixed size. The others are limits.
 func serverOptions(conns *connections, origins *listener.Origins) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(conns),

@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// The buckets of every Distribution, in seconds: from 10 us to 1.6 hours, each 1.25 times as wide as the one before. A
-// percentile is wrong by at most one bucket, and interpolation usually makes the error much smaller.
+// The buckets of every Distribution. The bounds of the finite buckets go from 10 us (scale, in seconds) to 1.46 hours,
+// and each bound is 1.25 times the one before. A percentile is wrong by at most the width of one bucket, and
+// interpolation usually makes the error much smaller.
 const (
 	scale         = 1e-5
 	growth        = 1.25

@@ -80,7 +80,7 @@ func TestPercentile(t *testing.T) {
 }
 
 func TestPercentileEdges(t *testing.T) {
-	h := Histogram{FiniteBuckets: 2, Growth: 2, Scale: 1, Buckets: []int64{0, 2, 2, 4}} // [1,2) [2,4) [4,..
+	h := Histogram{FiniteBuckets: 2, Growth: 2, Scale: 1, Buckets: []int64{0, 2, 2, 4}} // bounds 1, 2 and 4
 	for _, c := range []struct{ p, want float64 }{{0, 1}, {12.5, 1.5}, {25, 2}, {37.5, 3}, {50, 4}, {51, 4}, {100, 4}} {
 		if got, ok := h.Percentile(c.p); !ok || got != c.want {
 			t.Errorf("p%g: %g %t, want %g", c.p, got, ok, c.want)

@@ -18,7 +18,7 @@ var Type = value.ArrayOf(value.StructOf(
 	value.Field{Name: "BUCKET_COUNTS", Type: value.ArrayOf(value.Int64Type)},
 ))
 
-// fields is the number of fields of the struct.
+// fields is the number of fields of the struct in Type.
 const fields = 7
 
 // Value returns the histogram as the value of a distribution column.

@@ -18,8 +18,8 @@ type Lists struct {
 	timelines   timelines
 }
 
-// New returns empty lists. The ids of queries start at the time now in nanoseconds, so that they differ from the ids
-// of an earlier process.
+// New returns empty lists. The ids of queries start at the given time, in nanoseconds since 1970, so that they differ
+// from the ids of an earlier process.
 func New(now time.Time) *Lists {
 	l := &Lists{}
 	l.queries.begin(now)

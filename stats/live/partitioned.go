@@ -33,8 +33,8 @@ type partitionedDMLs struct {
 	list []*PartitionedDML
 }
 
-// StartPartitioned adds a partitioned DML statement with this number of partitions to the list. The caller must call
-// Finish.
+// StartPartitioned adds a partitioned DML statement with the given number of partitions to the list. The caller must
+// call Finish.
 func (l *Lists) StartPartitioned(sql string, fingerprint int64, session string, partitions int64, now time.Time) *PartitionedDML {
 	d := &PartitionedDML{all: &l.partitioned, progress: Progress{
 		SQL: sql, Fingerprint: fingerprint, Session: session, Start: now, Updated: now, Total: partitions,

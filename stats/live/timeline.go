@@ -31,7 +31,7 @@ type Event struct {
 	What     string        `json:"what"`              // the SQL text, the table, or the key of the lock
 	At       time.Duration `json:"at"`                // since the transaction began, in nanoseconds
 	Duration time.Duration `json:"duration"`          // in nanoseconds
-	LockWait time.Duration `json:"lockWait,omitzero"` // part of Duration
+	LockWait time.Duration `json:"lockWait,omitzero"` // the part of Duration that was spent waiting for locks
 	Rows     int64         `json:"rows,omitzero"`
 	Error    string        `json:"error,omitempty"`
 }

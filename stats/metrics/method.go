@@ -95,8 +95,8 @@ func (l *latencies) add(d time.Duration) {
 
 const maxCode = codes.Unauthenticated
 
-// Method returns the counters of the method with a name, such as ExecuteStreamingSql. Methods of several services with
-// the same name share counters. It returns nil if m is nil.
+// Method returns the counters of the API method with the given name, such as ExecuteStreamingSql. API methods of
+// different services that have the same name share counters. Method returns nil if m is nil.
 func (m *Methods) Method(name string) *Method {
 	if m == nil {
 		return nil
@@ -118,8 +118,8 @@ type Call struct {
 	Code           codes.Code
 	Latency        time.Duration
 	CPU            time.Duration // CPU time measured for the request itself
-	SharedCPU      time.Duration // its share of unmeasured CPU time; see cpu.Meter.Shared
-	Received, Sent int64         // bytes
+	SharedCPU      time.Duration // its share of the CPU time that serves all requests; see cpu.Meter.Shared
+	Received, Sent int64         // bytes of the request, and of the reply
 	RemoteCalls    int64
 	ChangeStream   bool // the request is a query of a change stream
 }
