@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,8 +10,8 @@ import (
 )
 
 // collectEvery is the pause between two collections of old versions. A collection reads every version: a second of CPU
-// time for a million rows. It also evicts blocks that reads need from the block cache. Four collections per hour are
-// enough, since the shortest retention period is one hour.
+// time for a million rows. The blocks that it reads also displace blocks in the block cache that requests need. Four
+// collections per hour are enough, since the shortest retention period is one hour.
 const collectEvery = 15 * time.Minute
 
 // checkpointLife is how long the checkpoint of an interrupted job is kept. After this time the job can no longer be
@@ -43,18 +44,19 @@ func (r *Registry) collectOnce(ctx context.Context) {
 func (d *Database) collect(ctx context.Context) (err error) {
 	horizon := d.txns.Earliest()
 	defer func() { d.collection.Ran(horizon.Time(), err) }()
-	if err := d.splits.SweepPoints(); err != nil {
-		return err
+	// A full disk refuses the commit that forgets checkpoints. The other deletions free disk space, so they must go on.
+	err = errors.Join(d.splits.SweepPoints(), d.forgetCheckpoints(ctx), d.collectStreams())
+	past := d.schema.FindObsolete(horizon)
+	if _, collectErr := d.txns.Collect(ctx, horizon, past.Owns()); collectErr != nil {
+		return errors.Join(err, fmt.Errorf("collect row versions: %w", collectErr))
 	}
-	if err := d.jobs.ForgetOlder(ctx, "", d.registry.cfg.Clock().Add(-checkpointLife)); err != nil {
+	return errors.Join(err, d.schema.Forget(past))
+}
+
+func (d *Database) forgetCheckpoints(ctx context.Context) error {
+	err := d.jobs.ForgetOlder(ctx, "", d.registry.cfg.Clock().Add(-checkpointLife))
+	if err != nil {
 		return fmt.Errorf("forget checkpoints: %w", err)
 	}
-	if err := d.collectStreams(); err != nil {
-		return err
-	}
-	past := d.schema.FindObsolete(horizon)
-	if _, err := d.txns.Collect(ctx, horizon, past.Owns()); err != nil {
-		return fmt.Errorf("collect row versions: %w", err)
-	}
-	return d.schema.Forget(past)
+	return nil
 }
