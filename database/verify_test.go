@@ -125,6 +125,29 @@ func TestVerifyVirtualKey(t *testing.T) {
 	}
 }
 
+// TestVerifyPlacement checks that Verify accepts rows whose PLACEMENT KEY column names a placement of the schema, and
+// reports a row that names another.
+func TestVerifyPlacement(t *testing.T) {
+	b := create(t,
+		"CREATE PLACEMENT Europe OPTIONS (instance_partition = 'eu')",
+		"CREATE TABLE Users (K INT64 NOT NULL, Place STRING(MAX) NOT NULL PLACEMENT KEY) PRIMARY KEY (K)",
+	)
+	if err := b.commit("INSERT INTO Users (K, Place) VALUES (1, 'default'), (2, 'Europe')"); err != nil {
+		t.Fatal(err)
+	}
+	if found := b.verify(); found != nil {
+		t.Errorf("found %q", found)
+	}
+	b.write(func(w table.Writer) error {
+		place, c := value.OfString("Nowhere"), b.db.Catalog().Table("Users").Column("Place")
+		row := []byte{1, byte(c.ID), byte(value.RowSize(place, c.Type))}
+		return w.Put(b.t.Context(), b.row("Users", 3), value.AppendRow(row, place, c.Type), nil, nil)
+	})
+	if found := b.verify(); len(found) != 1 || !strings.Contains(found[0], "value that its column may not have: Users: {Int64(3)}") {
+		t.Errorf("found %q", found)
+	}
+}
+
 func ints(rows ...[]int64) (list [][]value.Value) {
 	for _, r := range rows {
 		var row []value.Value

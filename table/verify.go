@@ -119,7 +119,7 @@ func (r *rowVerifier) row(ctx context.Context, s Stored) {
 
 // values verifies that each column may hold its value in this row.
 func (r *rowVerifier) values(key []byte) {
-	row, check := r.target.row, Changes{now: r.Now}
+	row, check := r.target.row, Changes{tables: r.Tables, now: r.Now}
 	for _, c := range r.table.Columns {
 		if err := check.checkAs(r.table, c, row[c.Ordinal]); err != nil {
 			r.report(BadValue, r.layout, "%s: %v", r.layout.storedText(key), err)
@@ -239,14 +239,15 @@ func (e *entryVerifier) entry(ctx context.Context, s Stored) {
 		return
 	}
 	if err := e.decode(e.row, Stored{e.key, val}); err != nil {
-		return // Verifier.Rows reports the missing row
+		return // Verifier.Rows reports the malformed row
 	}
 	if e.key, _ = l.appendRowKey(e.key[:0], e.row, nil); !e.x.holds(e.row) || !bytes.Equal(e.key, s.Key) {
 		e.report(SurplusEntry, l, "%s: its row has other values", l.storedText(s.Key))
 	}
 }
 
-// unique reports a duplicate if this entry and the previous one have the same declared key.
+// unique reports a duplicate if the entry at key and the previous entry have the same declared key. The parameter parts
+// holds the decoded parts of key.
 func (e *entryVerifier) unique(key []byte, parts []value.Value) {
 	if !e.x.index.Unique || len(e.x.index.Suffix) == 0 {
 		return
