@@ -8,7 +8,8 @@ import (
 )
 
 // push filters the rows of r by conds. It moves each condition down as far as possible. The conditions may refer to
-// columns of enclosing queries.
+// columns of enclosing queries. A volatile condition does not move below an operator that changes the number of rows:
+// HAVING GENERATE_UUID() < '8' keeps half of the groups, and below the grouping it would keep half of the rows.
 func push(r relation, conds []tree.Expr) relation {
 	if len(conds) == 0 {
 		return r
@@ -20,6 +21,14 @@ func push(r relation, conds []tree.Expr) relation {
 		return &s
 	case *filterRel:
 		return push(r.in, concat(r.conds, conds))
+	case *emptyRel:
+		return r
+	}
+	if down := slices.DeleteFunc(slices.Clone(conds), volatile); len(down) < len(conds) {
+		stay := slices.DeleteFunc(slices.Clone(conds), func(c tree.Expr) bool { return !volatile(c) })
+		return filterBy(push(r, down), stay)
+	}
+	switch r := r.(type) {
 	case *computeRel:
 		return pushIntoCompute(r, conds)
 	case *joinRel:
@@ -43,14 +52,12 @@ func push(r relation, conds []tree.Expr) relation {
 		return &withRel{defs: r.defs, body: push(r.body, conds)}
 	case *barrierRel:
 		return pushIntoBarrier(r, conds)
-	case *emptyRel:
-		return r
 	}
 	return &filterRel{in: r, conds: conds}
 }
 
-// divide separates conditions. down holds the conditions that use neither a column in made nor the column offset,
-// and stay holds all others. offset can be nil. divide adds offset to made.
+// divide divides conditions into two lists. The second list has the conditions that use the column offset or a column
+// of the set made. The first list has all others, which can move down. offset can be nil. divide adds offset to made.
 func divide(conds []tree.Expr, made colSet, offset *tree.Col) (down, stay []tree.Expr) {
 	if offset != nil {
 		made[offset.ID] = true
@@ -114,8 +121,8 @@ func movable(e tree.Expr) bool {
 	return false
 }
 
-// pushIntoJoin moves conditions into the sides of a join where possible: conds, which are on the joined row, and
-// the join's own conditions.
+// pushIntoJoin moves conditions into the sides of a join where possible. These are the join's own conditions, and
+// conds, which filter the rows that the join returns.
 func pushIntoJoin(r *joinRel, conds []tree.Expr) relation {
 	if r.method != anyMethod {
 		return filterBy(r, conds)
@@ -141,6 +148,8 @@ func pushIntoJoin(r *joinRel, conds []tree.Expr) relation {
 	for _, c := range j.conds {
 		refs := refsOf(c)
 		switch {
+		case volatile(c):
+			own = append(own, c)
 		case !refs.intersects(left) && j.kind != FullJoin:
 			toRight = append(toRight, c)
 		case !refs.intersects(right) && (j.kind == InnerJoin || j.kind == SemiJoin):
@@ -298,7 +307,7 @@ func tellsEqualApart(cond tree.Expr, keys map[int]tree.Expr) bool {
 	return refs > compared
 }
 
-// comparing lists functions that have the same result for equal arguments.
+// comparing lists functions whose results do not tell equal arguments apart, not even such as 0 and -0.
 var comparing = map[string]bool{
 	"$equal": true, "$not_equal": true, "$less": true, "$less_or_equal": true, "$greater": true, "$greater_or_equal": true,
 	"$between": true, "$in": true, "$in_array": true, "$is_null": true,
