@@ -20,7 +20,8 @@ type constraint struct {
 	clause string           // the condition of a CHECK
 	fk     *schema.ForeignKey
 
-	// usedTable is the table that CONSTRAINT_TABLE_USAGE lists: the referenced table of a foreign key, else table itself.
+	// usedTable is the table that CONSTRAINT_TABLE_USAGE lists. For a foreign key, that is the referenced table. For any
+	// other constraint, it is the table that has the constraint.
 	usedTable *schema.Table
 	used      []*schema.Column // the columns of usedTable that the constraint uses
 }
@@ -146,8 +147,10 @@ func (b *builder) withConstraints(names map[string]bool) []*schema.Table {
 	implied := map[string]bool{} // table names that the name of an implied constraint may contain
 	found := map[*schema.Table]bool{}
 	for name := range names {
-		if t, ok := strings.CutPrefix(name, keyPrefix); ok {
-			implied[t] = true
+		for _, prefix := range []string{keyPrefix, placementPrefix} {
+			if t, ok := strings.CutPrefix(name, prefix); ok {
+				implied[t] = true
+			}
 		}
 		if rest, ok := strings.CutPrefix(name, notNullPrefix); ok {
 			for i, c := range rest {

@@ -202,8 +202,8 @@ func compareKeys(table *schema.Table, a, b []value.Value) int {
 	return 0
 }
 
-// TestAllRows calls checkedRows for every table of an empty database. It also checks that each function in contents
-// belongs to a defined table.
+// TestAllRows calls checkedRows for every table of an empty database. It also checks that each function in the map
+// contents belongs to a defined table.
 func TestAllRows(t *testing.T) {
 	for _, table := range Tables(schema.NewCatalog(), atRest) {
 		checkedRows(t, table)
@@ -229,6 +229,8 @@ func TestWanted(t *testing.T) {
 		"CREATE TABLE U_V (k INT64 NOT NULL, t TIMESTAMP OPTIONS (allow_commit_timestamp = true), FOREIGN KEY (k) REFERENCES T (v)) PRIMARY KEY (k)",
 		"CREATE TABLE s.T (k INT64 NOT NULL, CONSTRAINT kept FOREIGN KEY (k) REFERENCES T (k)) PRIMARY KEY (k)",
 		"CREATE INDEX s.I ON s.T(k)", "CREATE INDEX I ON T(v)", "CREATE CHANGE STREAM C FOR T(v), s.T",
+		"CREATE PLACEMENT P OPTIONS (instance_partition = 'p')",
+		"CREATE TABLE s.W (k INT64 NOT NULL, p STRING(MAX) NOT NULL PLACEMENT KEY) PRIMARY KEY (k)",
 	} {
 		var err error
 		if c, _, err = c.Apply(stmt, wordCompiler{}); err != nil {
@@ -246,6 +248,11 @@ func TestWanted(t *testing.T) {
 		}
 		for _, a := range table.Columns {
 			compareWanted(t, table, all, map[string]map[string]bool{a.Name: {"none": true, "t": true, "": true}})
+		}
+		if name := table.Column("CONSTRAINT_NAME"); name != nil {
+			for _, row := range all {
+				compareWanted(t, table, all, map[string]map[string]bool{name.Name: {textOf(row[name.Ordinal]): true}})
+			}
 		}
 	}
 }
