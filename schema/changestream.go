@@ -262,7 +262,7 @@ func (d *draft) watchedTable(stream string, listed *ast.ChangeStreamForTable) (w
 }
 
 // checkWatchers returns an error if, after s was created or altered, too many streams watch the same table or column.
-// A stream that watches a whole table also watches columns that are added later.
+// A stream that watches a whole table counts for each of the table's columns.
 func (d *draft) checkWatchers(s *ChangeStream) error {
 	all := 0
 	for _, o := range d.Streams {
@@ -385,7 +385,7 @@ func setChangeStreamOption(s *ChangeStream, r *ast.OptionsDef) error {
 		return nil
 	}
 	text, ok := optionText(r.Value, o.typ)
-	if text == mutableKeyRange {
+	if o.name == "partition_mode" && text == mutableKeyRange {
 		return usererror.DDLUnimplemented("The partition mode " + mutableKeyRange)
 	}
 	if !ok || text == "" || !o.set(new(ChangeStream), text) {
@@ -435,8 +435,8 @@ func setPartitionMode(_ *ChangeStream, text string) bool {
 	return text == "" || text == immutableKeyRange
 }
 
-// flag returns the set function of a boolean option whose default is false. The parameter of is a function that returns
-// a pointer to the field that holds the option's value.
+// flag returns the set function of a boolean option whose default is false. Its argument is a function that returns a
+// pointer to the field that holds the option's value.
 func flag(of func(*ChangeStream) *bool) func(*ChangeStream, string) bool {
 	return func(s *ChangeStream, text string) bool {
 		*of(s) = text == "true"

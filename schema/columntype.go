@@ -33,7 +33,7 @@ func (d *draft) setType(t *Table, c *Column, s ast.SchemaType) error {
 }
 
 // setType sets the column's type to t, the type that the statement gives. It looks up PROTO and ENUM types in bundle.
-// where is the name of the column in errors, such as "t.c".
+// The parameter where holds the column's name in errors, such as "t.c".
 func (c *Column) setType(bundle *ProtoBundle, where string, t ast.SchemaType) error {
 	c.MaxLength, c.LengthIsMax, c.VectorLength = 0, false, 0
 	array, ok := t.(*ast.ArraySchemaType)
@@ -135,12 +135,15 @@ func (c *Column) setLength(where string, t *ast.SizedSchemaType, limit int64) er
 	return nil
 }
 
-func parseInt(lit *ast.IntLiteral) (int64, error) {
+func parseInt(lit *ast.IntLiteral) (int64, error) { return parseSigned("", lit) }
+
+// parseSigned parses an integer after its sign, which is "" or "-".
+func parseSigned(sign string, lit *ast.IntLiteral) (int64, error) {
 	digits := lit.Value
 	if lit.Base == 16 {
 		digits = strings.TrimPrefix(strings.TrimPrefix(digits, "0x"), "0X")
 	}
-	return strconv.ParseInt(digits, lit.Base, 64)
+	return strconv.ParseInt(sign+digits, lit.Base, 64)
 }
 
 // TypeSQL prints the column's type as DDL does: ARRAY<STRING(MAX)>.

@@ -15,11 +15,11 @@ import (
 // Generator produces the values of a sequence or of an identity column. Its counter goes up by one, and each value is
 // the counter with its low 63 bits in reverse order. A Generator is immutable.
 type Generator struct {
-	// Counter is the ID of the counter. RESTART COUNTER WITH replaces the counter by a new one. Counters, tables and
-	// indexes take their IDs from one sequence.
+	// Counter is the ID of the counter. RESTART COUNTER WITH replaces the counter by a new one with another ID. No
+	// other counter, table, index or object of the database has the same ID.
 	Counter TableID `json:"counter"`
-	// NamesKind says that the statement contained the kind BIT_REVERSED_POSITIVE, the only one there is. If it did
-	// not, the database's option default_sequence_kind applies.
+	// NamesKind says that a statement has named the generator's kind, which can only be BIT_REVERSED_POSITIVE. If no
+	// statement has named it, the database's option default_sequence_kind gives the kind.
 	NamesKind bool   `json:"names_kind,omitempty"`
 	Start     *int64 `json:"start,omitempty"` // the first value of the counter; nil means 1
 	// SkipMin and SkipMax are the first and the last value of the range that is skipped; nil if no range is skipped.
@@ -167,8 +167,8 @@ func (c *Catalog) Restarts(before *Catalog) (list []Restart) {
 // SequenceKind is the only kind of sequences, as the options sequence_kind and default_sequence_kind spell it.
 const SequenceKind = "bit_reversed_positive"
 
-// setOptions sets the options sequence_kind, skip_range_min, skip_range_max and start_with_counter. restarts is true
-// if start_with_counter is among them.
+// setOptions sets the generator's properties from an OPTIONS clause. The result restarts is true if the clause contains
+// the option start_with_counter.
 func (g *Generator) setOptions(options *ast.Options) (restarts bool, err error) {
 	for _, r := range options.Records {
 		name := strings.ToLower(r.Name.Name)
@@ -208,18 +208,15 @@ func (g *Generator) setKind(option string, e ast.Expr) error {
 
 // intOption returns the value of an integer option; nil for NULL.
 func intOption(option string, e ast.Expr) (*int64, error) {
-	negative := false
+	sign := ""
 	if minus, ok := e.(*ast.UnaryExpr); ok && minus.Op == ast.OpMinus {
-		e, negative = minus.Expr, true
+		e, sign = minus.Expr, "-"
 	}
 	switch e := e.(type) {
 	case *ast.NullLiteral:
 		return nil, nil
 	case *ast.IntLiteral:
-		if n, err := parseInt(e); err == nil {
-			if negative {
-				n = -n
-			}
+		if n, err := parseSigned(sign, e); err == nil {
 			return &n, nil
 		}
 	}
