@@ -9,8 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Functions of NUMERIC compute in binary, with so many digits that the result is right after it is rounded to
-// billionths.
+// The functions in this file compute with NUMERIC in binary floating point. They use enough digits to get the correct
+// result after the final rounding to billionths.
 
 func newFloat() *big.Float { return new(big.Float).SetPrec(fn.WorkingPrecision) }
 
@@ -103,11 +103,11 @@ func powNumeric(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return value.OfNumeric(d), nil
 }
 
-// power returns |x|^y by logarithms, with the sign of x if y is odd. If y is an integer from 0 to 128, power multiplies
-// instead, because logarithms are not exact: they could give slightly less for a result that lies exactly halfway
-// between two NUMERICs, and that result would then be rounded towards zero instead of away from zero.
+// power returns |x|^y, with the sign of x if y is odd. It uses multiplications if y is an integer from 0 to 128, and
+// otherwise logarithms, which are not exact. If a power lies exactly halfway between two NUMERICs, it must be rounded
+// away from zero. With logarithms it could come out slightly smaller, and would then be rounded towards zero.
 func power(x, y value.Decimal) *big.Float {
-	if n, _ := y.Int64(); y.IsInteger() && n >= 0 && n <= 128 {
+	if n, ok := y.Int64(); ok && y.IsInteger() && n >= 0 && n <= 128 {
 		return wholePower(toBig(x), int(n))
 	}
 	z := newFloat().Mul(toBig(y), naturalLog(toBig(x.Abs())))
@@ -135,7 +135,7 @@ func wholePower(x *big.Float, n int) *big.Float {
 	return result
 }
 
-// exponential returns e^x for x below 100. It computes the series for x/2^k, and squares the result k times.
+// exponential returns e^x for x below 100. It computes e^(x/2^k) by a power series, and squares the result k times.
 func exponential(x *big.Float) *big.Float {
 	if f, _ := x.Float64(); f < -100 {
 		return newFloat()
@@ -154,8 +154,8 @@ func exponential(x *big.Float) *big.Float {
 	return sum
 }
 
-// naturalLog returns ln(x) for x > 0. It starts with the nearest FLOAT64. Each step y + 2(x - e^y)/(x + e^y) triples
-// the number of correct digits.
+// naturalLog returns ln(x) for x > 0. It starts with y, an approximation of ln(x) in FLOAT64. Each step replaces y by
+// y + 2(x - e^y)/(x + e^y), which triples the number of correct digits.
 func naturalLog(x *big.Float) *big.Float {
 	mantissa := newFloat()
 	exponent := x.MantExp(mantissa)

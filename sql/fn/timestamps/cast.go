@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The functions here cast between text and dates or timestamps with a FORMAT such as 'YYYY-MM-DD HH24:MI:SS'
+// The functions in this file cast between text and dates or timestamps with a FORMAT such as 'YYYY-MM-DD HH24:MI:SS'
 // (https://cloud.google.com/spanner/docs/reference/standard-sql/conversion_functions#formatting_syntax).
 
 // castElements lists the format elements. An element precedes the shorter elements with which it begins, so that the
@@ -137,8 +137,8 @@ func (c civil) castElement(e castElement) string {
 	return string(c.format(nil, strftime[e.name]))
 }
 
-// cased returns text in the letter case of written, which is the format element as the format has it: all upper case
-// (AB), only the first letter in upper case (Ab), or all lower case (ab).
+// cased changes the letter case of its first parameter to that of its second parameter, a format element as the user
+// wrote it: all upper case (AB), only the first letter in upper case (Ab), or all lower case (ab).
 func cased(text, written string) string {
 	switch {
 	case written == strings.ToUpper(written):
@@ -149,8 +149,8 @@ func cased(text, written string) string {
 	return strings.ToLower(text)
 }
 
-// castParse maps an element of CAST to the element of PARSE_TIMESTAMP that parses the same text. The functions below
-// parse the elements of CAST that are not in the map.
+// castParse maps an element of CAST to the element of PARSE_TIMESTAMP that parses the same text. The method castElement
+// of dateParser parses the elements of CAST that are not in the map.
 var castParse = map[string]string{
 	"YYYY": "Y", "RRRR": "Y", "MM": "m", "DD": "d", "DDD": "j", "MONTH": "B", "MON": "b", "HH": "I", "HH12": "I", "HH24": "H", "MI": "M", "SS": "S",
 	"AM": "p", "PM": "p",
@@ -184,8 +184,8 @@ func ParseTimestampElements(ctx *fn.Context, a []value.Value) (value.Value, erro
 	return p.timestamp()
 }
 
-// startOfMonth sets the date to the first day of the current month. CAST takes what its format does not name, such as
-// the year, from this day.
+// startOfMonth sets the date to the first day of the current month. CAST takes the parts of a date that its format does
+// not name, such as the year, from this day.
 func (p *dateParser) startOfMonth(ctx *fn.Context) {
 	c := civilOf(value.OfTime(ctx.Now), p.zone)
 	p.year, p.month, _ = value.CivilOf(int32(c.days))
@@ -269,20 +269,20 @@ func (p *dateParser) yearEnd(digits int) bool {
 // zonePart reads a part of a zone offset: the hours with their sign, or the minutes.
 func (p *dateParser) zonePart(hours bool) bool {
 	if hours {
-		neg := strings.HasPrefix(p.rest, "-")
-		if !neg && !strings.HasPrefix(p.rest, "+") {
+		p.west = strings.HasPrefix(p.rest, "-")
+		if !p.west && !strings.HasPrefix(p.rest, "+") {
 			return false
 		}
 		p.rest = p.rest[1:]
 		n, ok := p.number(2, 0, 14)
-		if neg {
+		if p.west {
 			n = -n
 		}
 		return ok && p.setOffset(n*3600)
 	}
 	n, ok := p.number(2, 0, 59)
 	_, offset := time.Unix(0, 0).In(p.zone).Zone()
-	if offset < 0 {
+	if p.west || offset < 0 {
 		n = -n
 	}
 	return ok && p.setOffset(offset+n*60)

@@ -36,10 +36,12 @@ func parseFormattedTimestamp(ctx *fn.Context, a []value.Value) (value.Value, err
 	return p.timestamp()
 }
 
-// dateParser parses a text by a format. What the format does not name is taken from 1970-01-01 00:00:00.
+// dateParser parses a text by a format. The parts of the date and time that the format does not name are those of
+// 1970-01-01 00:00:00; CAST uses the current year and month instead.
 type dateParser struct {
 	text, rest string
 	zone       *time.Location
+	west       bool // the sign of TZH is minus, also in -00
 
 	year, month, day     int
 	century              int
@@ -55,8 +57,8 @@ type dateParser struct {
 	// them, isoYear and weekOfYear are -1, and the other fields are 0 or false.
 	dayOfYear, isoYear, isoWeek, isoDayOfYear int
 	weekOfYear, weekStart                     int
-	weekday                                   int // from 1, Monday, to 7, Sunday
-	calendar                                  bool
+	weekday                                   int  // from 1, Monday, to 7, Sunday
+	calendar                                  bool // a calendar element such as %m was read; isoYear is then ignored
 }
 
 func newDateParser(text string, zone *time.Location) *dateParser {
@@ -108,13 +110,13 @@ func (p *dateParser) run(format string, date bool) error {
 	return nil
 }
 
-// isFraction reports whether spec begins with E*S, E3S or another digit in place of the 3.
+// isFraction reports whether spec begins with E*S, or with an E, a digit and an S, such as E3S.
 func isFraction(spec string) bool {
 	return len(spec) >= 3 && spec[0] == 'E' && spec[2] == 'S' && (spec[1] == '*' || spec[1] >= '0' && spec[1] <= '9')
 }
 
-// number reads a number of at most the given number of digits. ok is false if there is none, or if it is less than
-// least or greater than most.
+// number reads a decimal number that has at most the given number of digits. ok is false if there is no digit, or if
+// the number is not in the range from the parameter least to the parameter most.
 func (p *dateParser) number(digits, least, most int) (n int, ok bool) {
 	i := 0
 	for ; i < digits && i < len(p.rest) && p.rest[i] >= '0' && p.rest[i] <= '9'; i++ {

@@ -86,12 +86,14 @@ func domainOf(url string) (domain, suffix string) {
 	if !icann && !strings.Contains(host, ".") {
 		return "", ""
 	}
-	suffix = host[len(host)-len(known):]
-	rest := strings.TrimSuffix(host[:len(host)-len(known)], ".")
-	if rest == "" {
+	// The suffix is found by its labels, because a letter in lower case may have more bytes than in upper case.
+	labels := strings.Split(host, ".")
+	at := len(labels) - 1 - strings.Count(known, ".")
+	suffix = strings.Join(labels[at:], ".")
+	if at == 0 {
 		return "", suffix
 	}
-	return rest[strings.LastIndexByte(rest, '.')+1:] + "." + suffix, suffix
+	return labels[at-1] + "." + suffix, suffix
 }
 
 func parseAddress(s string) (address []byte, ok bool) {
