@@ -3,6 +3,7 @@ package own
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"regexp"
 	"strconv"
@@ -142,7 +143,7 @@ func integers(text string) (func(*rand.Rand) int64, error) {
 	if err == nil && high < low {
 		err = errEmptyRange
 	}
-	width := uint64(high) - uint64(low) + 1 // 0 for all integers
+	width := uint64(high) - uint64(low) + 1 // overflows to 0 if the range contains all integers
 	return func(r *rand.Rand) int64 {
 		if width == 0 {
 			return int64(r.Uint64())
@@ -223,8 +224,11 @@ func timestampRule(text string) (rule, error) {
 	}
 	low, high, err := between(text, parseTime)
 	wide := high.Sub(low)
-	if err == nil && wide < 0 {
+	switch {
+	case err == nil && wide < 0:
 		err = errEmptyRange
+	case err == nil && wide == math.MaxInt64: // Sub returns this for all longer ranges, too
+		err = errors.New("the range is longer than 292 years")
 	}
 	return func(r *rand.Rand, _ map[string]any) any { return low.Add(time.Duration(r.Int64N(int64(wide) + 1))) }, err
 }
@@ -234,7 +238,7 @@ func timestampRule(text string) (rule, error) {
 const maxElements = 10_000
 
 // triesPerElement limits how often an array's rule draws a value to find different elements: at most this many times
-// for each element. If the rule cannot draw that many different values, the array is shorter.
+// for each element. If the rule finds too few different values, the array is shorter than declared.
 const triesPerElement = 100
 
 func arrayRule(kind, text string) (rule, error) {

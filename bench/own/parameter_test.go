@@ -52,7 +52,8 @@ func TestParameterErrors(t *testing.T) {
 		"@a", "@a INT64", "@a INT64 x..y", "@a INT64 2..1", "@a INT64 1", "@a INT64 sequence x", "@a INT64 one of x", "@a WHAT 1..2",
 		"@a FLOAT64 NaN..1", "@a FLOAT64 2..1", "@a BOOL yes", "@a STRING", "@a STRING words 3", "@a STRING letters -1", "@a STRING letters 99999999999",
 		"@a STRING user-%s 1..2", "@a STRING %d%d 1..2", "@a BYTES x", "@a DATE 2024-13-01..2024-12-31", "@a DATE 2024-02-02..2024-02-01",
-		"@a TIMESTAMP 5..6", "@a ARRAY<INT64> 1..2", "@a ARRAY<BYTES> 2 of 3", "@a ARRAY<BOOL> 2 of", "@a ARRAY<WHAT> 2 of 3", "@a ARRAY<INT64> 99999999 of 1..2", "@1 INT64 1..2",
+		"@a TIMESTAMP 5..6", "@a TIMESTAMP 0001-01-01T00:00:00Z..9999-12-31T00:00:00Z",
+		"@a ARRAY<INT64> 1..2", "@a ARRAY<BYTES> 2 of 3", "@a ARRAY<BOOL> 2 of", "@a ARRAY<WHAT> 2 of 3", "@a ARRAY<INT64> 99999999 of 1..2", "@1 INT64 1..2",
 	} {
 		if _, err := parseParameter(line); err == nil {
 			t.Errorf("%q is accepted", line)

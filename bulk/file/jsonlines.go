@@ -22,6 +22,9 @@ import (
 // unchanged; in ARRAY<JSON> it is a string that holds JSON.
 
 func openJSONLines(names []string, o Options) (bulk.Source, error) {
+	if slices.Contains(o.Columns, "-") {
+		return nil, errors.New(`the members of JSON lines have no order, so "-" stands for none of them: name only the members to read`)
+	}
 	t := &text{json: true, done: o.Done, generated: o.Generated, reject: o.Reject, syntax: syntax{delimiter: ','}, others: len(o.Columns) > 0}
 	for _, name := range names {
 		f, _, err := openTextFile(name, false, t.syntax)

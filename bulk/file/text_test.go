@@ -45,7 +45,7 @@ func write(t *testing.T, name, content string) string {
 	return path
 }
 
-// readAll reads a source in n segments. It returns the rows as texts with their places, such as "file:line 1|a". It
+// readAll reads a source in n segments. It returns the rows as texts with their places, such as "a.csv:2 1|a". It
 // prints NULL as the word NULL.
 func readAll(t *testing.T, source bulk.Source, n int) (rows []string, err error) {
 	t.Helper()
@@ -201,10 +201,15 @@ func TestBadText(t *testing.T) {
 			t.Errorf("%q: %v, want %s", content, err, want)
 		}
 	}
+	options := Options{Schema: schemaOf(t, "K INT64, V STRING(MAX)", arrowtype.Text), Columns: []string{"K", "-"}}
+	if _, err := Open([]string{write(t, "a.jsonl", `{"K": 1, "": 2}`+"\n")}, options); err == nil || !strings.Contains(err.Error(), "no order") {
+		t.Errorf("JSON lines with the column -: %v", err)
+	}
 }
 
-// TestSegments checks that each row of a file is read once, and with the right line number, however many segments the
-// file is divided into. The files have line ends and commas within quotes.
+// TestSegments checks that each row of a CSV file is read once, and with the right line number, however many segments
+// the file is divided into. The file has line ends and commas within quotes. For a TBL file, only the number of rows is
+// checked.
 func TestSegments(t *testing.T) {
 	var csv, tbl strings.Builder
 	var want []string
