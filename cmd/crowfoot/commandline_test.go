@@ -137,6 +137,7 @@ func TestRefusals(t *testing.T) {
 		{nil, []string{"watch", "--database", crashDatabase, "--prune", "-1s"}, "--prune is -1s: want an age", exitUsage},
 		{nil, []string{"watch", "--database", crashDatabase, "--prune", "24h", "--change-sets", "CHANGE_SETS"}, "--prune and --change-sets contradict each other: the tables that are watched have no commit timestamp to prune", exitUsage},
 		{nil, []string{"watch", "--database", crashDatabase, "--change-sets", "a,b,c,d,e"}, `--change-sets is "a,b,c,d,e": want at most four names`, exitUsage},
+		{nil, []string{"watch", "--database", crashDatabase, "--stream", "S", "--from", "beginning"}, "--from is beginning: a change stream has the changes of its retention period only", exitUsage},
 		{nil, []string{"watch", "--database", crashDatabase, "--stream", "S", "--hint", "@{FORCE_INDEX=I}"}, "--stream and --hint contradict each other", exitUsage},
 		{nil, []string{"watch", "--database", crashDatabase, "--hint", "T=FORCE_INDEX"}, `--hint is "T=FORCE_INDEX": want [TABLE=]@{HINT=VALUE}`, exitUsage},
 		{nil, []string{"watch", "--database", crashDatabase, "--repository", "none/x"}, `--repository is "none/x": there is no directory none`, exitUsage},

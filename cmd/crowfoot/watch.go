@@ -82,7 +82,7 @@ func (s *watchSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.endpoint, "endpoint", "", "`HOST:PORT` of a server that speaks plain text; SPANNER_EMULATOR_HOST, or else Cloud Spanner, if it is left out")
 	flags.StringVar(&s.stream, "stream", "", "`NAME` of a change stream that is read, in place of polling tables: it has deletes, every change of a row, and whole transactions")
 	flags.StringSliceVar(&s.exclude, "exclude", nil, "`TABLE` that is not watched (repeatable, or a list with commas)")
-	flags.StringVar(&s.from, "from", "now", "`TIMESTAMP` after which changes are delivered of a table for which none is stored: now, beginning, or 2026-11-22T10:00:00Z")
+	flags.StringVar(&s.from, "from", "now", "`TIMESTAMP` after which changes are delivered, where the repository has no position yet: now, a time like 2026-11-22T10:00:00Z or, without --stream, beginning")
 	flags.StringVar(&s.repository, "repository", "./crowfoot-watch.json", "`WHERE` to store how far each table is delivered: a file; spanner, a table in the database; spanner:NAME, one in another database; or memory, which forgets it")
 	flags.StringArrayVar(&s.columns, "commit-timestamp-column", nil, "`[TABLE=]COLUMN` that has the commit timestamp, if not the only one with allow_commit_timestamp (repeatable)")
 	flags.StringArrayVar(&s.hints, "hint", nil, "`[TABLE=]HINT` for the table in queries, such as @{FORCE_INDEX=SingersByLastUpdated} (repeatable)")
@@ -194,6 +194,9 @@ func (s *watchSettings) start() (time.Time, error) {
 	case "now":
 		return time.Time{}, nil
 	case "beginning":
+		if s.stream != "" {
+			return time.Time{}, usageErrorf("--from is beginning: a change stream has the changes of its retention period only, so want now or a timestamp of that period")
+		}
 		return time.Unix(0, 0), nil
 	}
 	t, err := time.Parse(time.RFC3339Nano, s.from)
