@@ -225,8 +225,8 @@ func (l *Log) reshape(id schema.ChangeStreamID, bounds [][]byte) (ended []*Parti
 	return ended, func() error { return pending.Finish(nil) }
 }
 
-// putCut adds the result of cut to a batch: the endings, and the new partitions. before is the highest number that a
-// partition had before the cut.
+// putCut stores in a batch what cut has changed: the endings of old partitions, and the new partitions, whose numbers
+// are greater than before.
 func putCut(b kv.Batch, next *Partitions, endings map[*Partition]*ending, before PartitionID) (err error) {
 	for p, e := range endings {
 		err = cmp.Or(err, p.putEnding(b, e))

@@ -59,7 +59,7 @@ type scripted struct {
 	session string
 }
 
-// answer returns the code and the text of an error as one string. If err is nil, it returns the parameter without.
+// answer returns the code and the text of an error as one string. If err is nil, it returns its second argument.
 func answer(err error, without string) string {
 	if err == nil {
 		return without

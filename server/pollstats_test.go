@@ -74,7 +74,7 @@ func TestPollStats(t *testing.T) {
 		p.poll(pollSQL, 100*i, 100)
 	}
 	p.scanned(pollSQL, 5, 100)
-	for range 3 { // a watcher that has seen all rows
+	for range 3 { // a watcher that finds the last ten of the 1,000 rows in each poll
 		p.poll(pollSQL, 989, 10)
 	}
 	p.scanned(pollSQL, 3, 10)

@@ -116,9 +116,9 @@ func (c *Collector) sampleSizes(now time.Time) error {
 	return batch.Commit()
 }
 
-// warmSplit is the score from which on a split counts as warm. The SPLIT_STATS tables for intervals of ten minutes and
-// of an hour show only the splits that were warm in at least one minute of the interval. splitMinutes is the retention
-// of the one-minute intervals of splits, which is longer than that of other families:
+// A split with a score of at least warmSplit counts as warm. The SPLIT_STATS tables for intervals of ten minutes and of
+// an hour show only the splits that were warm in at least one minute of the interval. splitMinutes is how long
+// SPLIT_STATS keeps intervals of one minute, which is longer than other statistics tables keep theirs:
 // https://cloud.google.com/spanner/docs/introspection/hot-split-statistics#view-event-aggregation.
 const (
 	warmSplit    = 50

@@ -65,7 +65,8 @@ func txnWeight(t *tally) int64 { return t.sums[txnTotalLatency] }
 
 func commits(t *tally) int64 { return t.sums[txnCommits] }
 
-// Transaction counts an attempt. It does not keep x or its Footprint after it returns.
+// Transaction counts one attempt of a transaction, which x describes. The caller may use x and x.Footprint again when
+// Transaction has returned.
 func (c *Collector) Transaction(x *Transaction) {
 	if c.cfg.Off {
 		return

@@ -175,7 +175,7 @@ func (v Value) AsFloat64() float64 { return math.Float64frombits(v.bits) }
 // AsFloat32 returns a FLOAT32.
 func (v Value) AsFloat32() float32 { return float32(math.Float64frombits(v.bits)) }
 
-// AsDate returns the days of a DATE since 1970-01-01.
+// AsDate returns a DATE as the number of days since 1970-01-01.
 func (v Value) AsDate() int32 { return int32(int64(v.bits)) }
 
 // AsTimestamp returns the seconds of a TIMESTAMP since 1970, and its nanoseconds.

@@ -68,7 +68,7 @@ type LoadGenerator struct {
 	count       int64           // operations of a turn, in a closed loop; 0 to stop by time
 	cpu         CPUMeter        // meter of the server's CPU time; may be nil
 	own         CPUMeter        // meter of the client's CPU time; nil if the client is this program
-	between     bool            // true if a turn counts the CPU time since the end of the one before
+	between     bool            // true if the CPU time between the previous turn and this one belongs to this turn
 	ServerEnded <-chan struct{} // closes if the server's process ends; may be nil
 
 	began    time.Time

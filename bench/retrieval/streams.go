@@ -71,7 +71,7 @@ type streamRun struct {
 	StreamsSettings
 	target    *harness.Target
 	table     *retrievedTable
-	limit     int64 // bytes
+	limit     int64 // bytes of memory that the server may take
 	raw       *rawClient
 	flightSQL *flightClient
 }

@@ -291,7 +291,7 @@ func (m *Manager) abandon(op *Operation) error {
 		return nil
 	}
 	c := m.interrupted.Load()
-	if c == nil || c.statement.operation.Name != op.Name { // another change has undone the statement
+	if c == nil || c.statement.operation.Name != op.Name { // a later change has already undone the statement of op
 		return nil
 	}
 	if m.Token.TryAcquire() {

@@ -170,7 +170,7 @@ func (m *Manager) half(span table.Span, size uint64) ([]byte, error) {
 		return nil, err
 	}
 	bound, err := m.cfg.Rows.From(place, span.End)
-	if err == nil && bytes.Equal(bound, first) { // place lies before the versions of first: take the next key
+	if err == nil && bytes.Equal(bound, first) { // the first half would be empty, so it ends at the key after first
 		bound, err = m.cfg.Rows.From(mvcc.After(nil, first), span.End)
 	}
 	return bound, err

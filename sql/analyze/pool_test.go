@@ -16,7 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// turns is a pool for tests that only take turns and give them back, and never make an engine.
+// turns is a pool of which tests use only the queues: statements wait for their turn and give it back, but none is
+// analyzed.
 type turns struct {
 	*pool
 	got []int // weights of the statements that got a turn, in the order of their turns

@@ -14,7 +14,7 @@ type tally struct {
 	functions  int
 	grouped    bool // the text has GROUP BY, which may merge equal calls into one, so functions may be too high
 	parameters map[string]bool
-	before     [2]string // the last token and the token before it
+	before     [2]string // the token that was counted last, and the token before it
 }
 
 // comparisons are tokens each of which always becomes a function call.

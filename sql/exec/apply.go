@@ -32,8 +32,8 @@ type lookahead interface {
 	readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int)) error
 }
 
-// minAhead is the least number of rows of left for which reading ahead saves more than it costs. right is opened once
-// for each of these rows.
+// minAhead is the least number of rows of the left input for which it pays to read the rows of the right input for all
+// of them at once, and not for one left row after the other.
 const minAhead = 8
 
 func (c *compiler) apply(n *plan.Apply) (maker, error) {

@@ -32,7 +32,7 @@ type batch struct {
 	first    int         // the value of target for the first batch
 	most     int         // the largest value of target
 	target   int         // the number of rows at which the batch is full and is returned
-	dropped  int         // the number of rows that were left out of all batches so far; see pass
+	dropped  int         // the number of rows that the method pass has left out, in this batch and earlier ones
 	// oldest is the oldest commit timestamp of the index entries from which the rows were made; 0 means that it is
 	// not known.
 	oldest mvcc.Timestamp

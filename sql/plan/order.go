@@ -42,7 +42,8 @@ func (b *built) major(want []slotOrder) int {
 	return 0
 }
 
-// varies reports whether some slot of an order can have different values.
+// varies reports whether some slot of an order can have different values in different rows. The slots in fixed have one
+// value in all rows.
 func varies(order []slotOrder, fixed map[int]bool) bool {
 	return slices.ContainsFunc(order, func(o slotOrder) bool { return !fixed[o.slot] })
 }

@@ -420,7 +420,7 @@ func (p *planner) arrange(s *scanRel, a *access, want []slotOrder) bool {
 // mergeKey returns only those that the wanted order has in the sequence of the key, because each stream is sorted by
 // them in that sequence.
 func (s *scanRel) mergeKey(a *access, want []slotOrder) []MergePart {
-	first := map[int]int{} // maps the slot of a column to the part, for the parts whose values tell the streams apart
+	first := map[int]int{} // maps the slot of a column to the index of its key part, for the first a.merge key parts
 	for i, part := range a.key[:a.merge] {
 		if slot := s.place(part.Column); slot >= 0 && !a.fixed[i] {
 			first[slot] = i

@@ -52,8 +52,8 @@ type Output struct {
 	right    operand
 }
 
-// operand is a buffer for the values of an argument, by row number. It is used if the fn.Column of the argument does
-// not hold the values in a slice of the same type.
+// operand is a buffer for the values of an argument, by row number. The kernel fills the slice of the type that it
+// computes with, if the fn.Column of the argument holds the values in another form.
 type operand struct {
 	ints     []int64
 	floats   []float64
