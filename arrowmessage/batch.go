@@ -232,7 +232,7 @@ func (b *batch) offsets(c *column, n, nulls int, valid []byte) *array.Data {
 	}
 	offsets := b.buffer()
 	if n == 0 && len(offsets) == 0 {
-		offsets = make([]byte, 8) // writers may omit the only offset
+		offsets = make([]byte, 8) // an array without values has one offset, 0, which writers may omit
 	}
 	var child *array.Data
 	var text []byte

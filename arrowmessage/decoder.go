@@ -37,8 +37,8 @@ type Decoder struct {
 	charged      int64
 	columns      []column
 	schema       *arrow.Schema
-	schemaBytes  int64             // the part of charged that is for the schema
-	batchBytes   int64             // the part of charged that is for the last batch
+	schemaBytes  int64             // how many of the charged bytes are for the schema
+	batchBytes   int64             // how many of the charged bytes are for the last batch
 	types        map[int64]*column // the types of dictionaries' values, by dictionary number
 	dictionaries map[int64]*dictionary
 	replaced     int64 // bytes of dictionaries that were replaced; see the method Replaced
@@ -47,7 +47,7 @@ type Decoder struct {
 // A dictionary holds the values to which the indices in batches refer.
 type dictionary struct {
 	values *array.Data
-	bytes  int64 // the part of the decoder's charged that is for this dictionary
+	bytes  int64 // how many of the decoder's charged bytes are for this dictionary
 }
 
 // NewDecoder makes a Decoder from the first message of a stream, which is the schema.
@@ -190,7 +190,9 @@ func (d *Decoder) keep(t table, metadata, body []byte) error {
 	old := d.dictionaries[id]
 	if t.bool(dictionaryIsDelta) && old != nil {
 		made.bytes += old.bytes
-		if err := d.reserve(made.bytes); err != nil { // the old, the delta and the joined dictionary exist at the same time for a moment
+		// The joined dictionary is charged in addition to the old dictionary and the delta, because for a moment all
+		// three exist at the same time.
+		if err := d.reserve(made.bytes); err != nil {
 			return err
 		}
 		joined, err := array.Concatenate([]arrow.Array{array.MakeFromData(old.values), array.MakeFromData(made.values)}, memory.DefaultAllocator)

@@ -112,8 +112,10 @@ func TestClaims(t *testing.T) {
 func TestShared(t *testing.T) {
 	f := []byte{4, 0, 0, 0}
 	const levels = 40
-	for range levels { // each level is a table whose only field is a vector of two tables, which both are the next level
-		f = append(f, 0xf8, 0xff, 0xff, 0xff, 12, 0, 0, 0) // the table: its layout is 8 bytes after it, the vector 12 after the field
+	// Each level is a table with one field: a vector of two tables, which both are the table of the next level. The
+	// layout begins 8 bytes after the start of the table. The vector begins 12 bytes after the start of the field.
+	for range levels {
+		f = append(f, 0xf8, 0xff, 0xff, 0xff, 12, 0, 0, 0) // the table
 		f = append(f, 6, 0, 8, 0, 4, 0, 0, 0)              // the layout
 		f = append(f, 2, 0, 0, 0, 8, 0, 0, 0, 4, 0, 0, 0)  // the vector
 	}
@@ -200,7 +202,8 @@ func TestProducts(t *testing.T) {
 	for _, of := range []arrow.DataType{&arrow.FixedSizeBinaryType{ByteWidth: 1 << 30}, arrow.FixedSizeListOf(1<<30, arrow.PrimitiveTypes.Int8)} {
 		c := column{Field: arrow.Field{Type: of}, storage: of, children: []column{{Field: arrow.Field{Type: arrow.PrimitiveTypes.Int8}, storage: arrow.PrimitiveTypes.Int8}}}
 		b := &batch{body: claim, codec: codecs[0], nodes: make([]byte, 2*nodeSize), buffers: make([]byte, 4*bufferSize)}
-		// The length of the first buffer: the bitmap, which is skipped because there are no nulls.
+		// The first buffer is the bitmap. It is skipped, because there are no nulls, but the size that it claims after
+		// decompression allows arrays of 2^34 values.
 		binary.LittleEndian.PutUint64(b.buffers[8:], uint64(len(claim)))
 		binary.LittleEndian.PutUint64(b.nodes, 1<<34)
 		b.checkBuffers()

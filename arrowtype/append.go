@@ -252,7 +252,7 @@ func (a *Appender) AppendWire(v *structpb.Value) error {
 		a.AppendNull()
 		return nil
 	case *structpb.Value_StringValue:
-		if a.code == spannerpb.TypeCode_STRING { // not checked, since a server sends only valid UTF-8
+		if a.code == spannerpb.TypeCode_STRING { // the text is not checked, since a server sends only valid UTF-8
 			a.bytes.Append(bytesOf(k.StringValue))
 			return nil
 		}

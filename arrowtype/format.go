@@ -234,7 +234,7 @@ func IsBare(dt arrow.DataType) bool {
 func AppendBare(to []byte, text Formatter, row int) []byte {
 	start := len(to)
 	to = text(to, row)
-	if c := to[len(to)-1]; c >= '0' && c <= '9' || c == 'e' { // a digit, true or false
+	if c := to[len(to)-1]; c >= '0' && c <= '9' || c == 'e' { // the end of a number, or of true or false
 		return to
 	}
 	value := string(to[start:])

@@ -95,7 +95,7 @@ func ParseFloat(text []byte, bits int) (float64, error) {
 	}
 	for _, c := range text {
 		if c == '_' || c|0x20 == 'x' || c|0x20 == 'p' {
-			return 0, notA(kind, text) // forms of numbers that only Go accepts, such as 0x1p3
+			return 0, notA(kind, text) // Go's ParseFloat accepts texts such as 0x1p3, but they are not decimal numbers
 		}
 	}
 	f, err := strconv.ParseFloat(stringOf(text), bits)
@@ -252,7 +252,9 @@ func UnixNanos(seconds int64, nanos int32) (n int64, ok bool) {
 	switch {
 	case seconds > limit || seconds < -limit-1:
 		return 0, false
-	case seconds < 0: // so that the product does not overflow although the sum fits
+	case seconds < 0:
+		// The product of seconds and 10^9 may be too small for 64 bits although the result fits. So one second is added
+		// before the multiplication and subtracted after it.
 		n = (seconds+1)*1_000_000_000 + int64(nanos) - 1_000_000_000
 		return n, n < 0
 	}

@@ -45,7 +45,7 @@ func TestTexts(t *testing.T) {
 	for _, c := range []struct {
 		kind       *spannerpb.Type
 		timestamps Timestamps
-		text, want string // if want is empty, it is the same as text
+		text, want string // an empty want stands for the value of the field text
 	}{
 		{Scalar(spannerpb.TypeCode_BOOL), 0, "true", ""},
 		{Scalar(spannerpb.TypeCode_BOOL), 0, "FALSE", "false"},

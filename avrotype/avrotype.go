@@ -77,7 +77,7 @@ type Record struct {
 // Field is the schema of a column.
 type Field struct {
 	Name        string
-	Type        string // JSON
+	Type        string // the Avro type as JSON, without the union of null
 	Nullable    bool   // the field has the union of null, which is first, and Type
 	DefaultNull bool   // a reader whose schema has the field takes null when it reads rows without the field
 	Properties  []Property

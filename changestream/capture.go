@@ -209,8 +209,8 @@ func (e *Encoder) encode(m *Mod, c *table.Change, newColumns, oldColumns []*sche
 	}
 }
 
-// object encodes columns of a row as a JSON object in the buffer room. It appends the offsets of pending commit
-// timestamps to e.pending.
+// object encodes columns of a row as a JSON object. It reuses the buffer in the parameter room. It appends the offsets
+// of pending commit timestamps to e.pending.
 func (e *Encoder) object(room []byte, columns []*schema.Column, row []value.Value) []byte {
 	room, e.pending = appendObject(room[:0], columns, row, e.pending)
 	return room

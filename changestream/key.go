@@ -20,8 +20,8 @@ const (
 	recordKeySize = 4 + len(recordName) + 4 + 8 + 8 + 8 + 4 + 1
 )
 
-// keyOf returns the prefix that all keys of one kind in a database begin with. numbers may narrow it to the keys of a
-// stream, or of a partition of the stream.
+// keyOf returns the prefix that all keys of one kind in a database begin with. The parameter numbers may narrow it
+// to the keys of a stream, or of a partition of the stream.
 func keyOf(name string, space mvcc.Space, numbers ...uint64) []byte {
 	key := append(make([]byte, 4, recordKeySize), name...)
 	key = binary.BigEndian.AppendUint32(key, uint32(space))
@@ -67,8 +67,8 @@ func putJSON(b kv.Batch, key []byte, record any) error {
 	return b.Put(key, data)
 }
 
-// each calls f for every key that begins with prefix. rest is the part of the key after the prefix, without the final
-// 00. data is the value of the key, which is JSON.
+// each calls f for every key that begins with prefix. The parameter rest of f is the part of the key after the prefix,
+// without the final 00. The parameter data is the value of the key, which is JSON.
 func each(r kv.Reader, prefix []byte, f func(rest, data []byte) error) error {
 	it, err := r.NewIter(rangeOf(prefix))
 	if err != nil {

@@ -42,7 +42,7 @@ type PendingCommit interface {
 
 // Config holds the dependencies of a Log.
 type Config struct {
-	Space  mvcc.Space // of the database
+	Space  mvcc.Space // the space of the database
 	Store  kv.Store
 	Oracle Oracle
 	Clock  func() time.Time // the oracle's clock, by which readers time heartbeats

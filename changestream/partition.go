@@ -55,10 +55,10 @@ type Partition struct {
 	stream     *stream
 	id         PartitionID
 	start, end []byte         // the range [start, end) of keys; nil if the range has no bound on that side
-	from       mvcc.Timestamp // when it begins
+	from       mvcc.Timestamp // the timestamp at which the partition begins
 	parents    []PartitionID
 	token      string
-	prefix     []byte // the prefix that the keys of its records begin with
+	prefix     []byte // the prefix of the keys of the partition's records
 	ending     atomic.Pointer[ending]
 
 	waiting sync.Mutex
@@ -74,7 +74,7 @@ type ending struct {
 // partitionRecord is a partition as stored.
 type partitionRecord struct {
 	From       mvcc.Timestamp
-	Until      mvcc.Timestamp `json:",omitempty"` // 0: it has not ended
+	Until      mvcc.Timestamp `json:",omitempty"` // 0 if the partition has not ended
 	Start, End []byte         `json:",omitempty"`
 	Parents    []PartitionID  `json:",omitempty"`
 	Children   []PartitionID  `json:",omitempty"`
@@ -225,8 +225,8 @@ func (l *Log) reshape(id schema.ChangeStreamID, bounds [][]byte) (ended []*Parti
 	return ended, func() error { return pending.Finish(nil) }
 }
 
-// putCut stores in a batch what cut has changed: the endings of old partitions, and the new partitions, whose numbers
-// are greater than before.
+// putCut adds to a batch what cut has changed: the endings of old partitions, and the new partitions. The new
+// partitions are those whose numbers are greater than the parameter before.
 func putCut(b kv.Batch, next *Partitions, endings map[*Partition]*ending, before PartitionID) (err error) {
 	for p, e := range endings {
 		err = cmp.Or(err, p.putEnding(b, e))
@@ -239,7 +239,7 @@ func putCut(b kv.Batch, next *Partitions, endings map[*Partition]*ending, before
 	return err
 }
 
-// revert removes new partitions from the stream. before is the highest number of the partitions that stay.
+// revert removes new partitions from the stream. The parameter before is the highest number of a partition that stays.
 func (s *stream) revert(before PartitionID) {
 	for ; s.last > before; s.last-- {
 		delete(s.partitions, s.last)

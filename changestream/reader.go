@@ -59,18 +59,18 @@ type Reader struct {
 	ctx       context.Context
 	log       *Log
 	stream    *stream
-	partition *Partition // nil for the list of partitions
+	partition *Partition // nil if the query lists partitions
 
 	next  Position  // the position of the next record to copy from the store
-	over  bool      // whether the query ends after rows
-	rows  []row     // rows not returned yet
-	data  []byte    // the buffer that holds the records of rows
-	at    row       // the current row
+	over  bool      // whether the query ends after the rows in the field rows
+	rows  []row     // the rows that Next has not returned yet
+	data  []byte    // the buffer that holds the records of the rows in the field rows
+	at    row       // the row to which Next has moved last
 	quiet time.Time // when the reader last got rows; the next heartbeat is due Query.Heartbeat later
 }
 
-// row is a row that a reader returns. record is the encoded google.protobuf.Value, and after is the position after the
-// row.
+// row is a row that a reader returns. The field record is the encoded google.protobuf.Value. The field after is the
+// position after the row.
 type row struct {
 	record []byte
 	after  Position
@@ -191,9 +191,9 @@ func (r *Reader) fill() error {
 		return r.gone()
 	default:
 	}
-	wake := r.partition.nextWake() // before Visible, so that a commit in between wakes this reader
+	wake := r.partition.nextWake() // called before Visible(), so that a commit between the two calls wakes this reader
 	visible := r.log.cfg.Oracle.Visible()
-	end := r.partition.ending.Load() // after Visible, so that the end is found if it is visible
+	end := r.partition.ending.Load() // loaded after Visible(), so that an ending that is already visible is found
 	limit := min(visible, r.End)
 	if end != nil {
 		limit = min(limit, end.until-1)
@@ -298,7 +298,7 @@ func (r *Reader) reserve(n int) (lacking int) {
 	if more <= 0 {
 		return 0
 	}
-	more = max(more, min(cap(r.data), chunkBytes)) // at least double, as append does
+	more = max(more, min(cap(r.data), chunkBytes)) // at least doubles a small buffer, so that it is copied seldom
 	if !r.Memory.TryGrow(int64(more)) {
 		return more
 	}
@@ -378,7 +378,7 @@ func (r *Reader) closeAt(at mvcc.Timestamp) error {
 const retryRefused = time.Second
 
 // beat adds a heartbeat if there is no new record. If several readers wait at the same time, one of them raises the
-// oracle's watermark Visible, and all of them use this timestamp.
+// oracle's watermark Visible, and all of them use the raised watermark for their heartbeats.
 func (r *Reader) beat() error {
 	o := r.log.cfg.Oracle
 	now := o.Now()

@@ -325,7 +325,7 @@ func TestResume(t *testing.T) {
 }
 
 // TestResumeInTransaction checks that a query can be resumed between any two records of a transaction, even when the
-// records are in a file of the store. The restart moves them from memory to a file.
+// records are in a file of the store. The test reopens the store, which moves the records from memory to a file.
 func TestResumeInTransaction(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		start := w.commit("before")

@@ -64,12 +64,13 @@ type grouping struct {
 	stamp      string // the text of ts
 	streams    []*writtenStream
 	partitions []*writtenPartition
-	latest     *writtenPartition                // the partition of the last mod
-	found      map[*Partition]*writtenPartition // the elements of partitions; nil while there is at most one
+	latest     *writtenPartition                // the partition of the mod that was added last
+	found      map[*Partition]*writtenPartition // the elements of the field partitions; nil while there is at most one
 	records    []record
 }
 
-// writtenStream is a stream to which a commit writes records. It counts the records and partitions.
+// writtenStream is a stream to which a commit writes records. It counts the commit's records in the stream, and the
+// partitions to which they go.
 type writtenStream struct {
 	id         schema.ChangeStreamID
 	at         *Partitions
@@ -88,8 +89,8 @@ type writtenPartition struct {
 type record struct {
 	in          *writtenPartition
 	sequence    int
-	first, last int // indexes in grouping.mods of the first and the last mod; Mod.next links the ones between
-	bytes       int // size of the mods in bytes
+	first, last int // indexes in grouping.mods of the first and the last mod; Mod.next links the mods in between
+	bytes       int // size in bytes of the mods of the record
 }
 
 // add adds mod i to the last record of its partition, or begins a new record.
@@ -152,7 +153,7 @@ func (g *grouping) stream(id schema.ChangeStreamID) (*writtenStream, error) {
 	return s, nil
 }
 
-// partition finds or adds a partition.
+// partition returns the writtenPartition of p. If g has none yet, partition adds one.
 func (g *grouping) partition(s *writtenStream, p *Partition) *writtenPartition {
 	if g.latest != nil && g.latest.Partition == p {
 		return g.latest
@@ -172,7 +173,7 @@ func (g *grouping) partition(s *writtenStream, p *Partition) *writtenPartition {
 	return g.latest
 }
 
-// recordWriters pools recordWriters for their buffers.
+// recordWriters keeps released recordWriters, so that later commits can reuse their buffers.
 var recordWriters = sync.Pool{New: func() any { return new(recordWriter) }}
 
 // recordWriter writes the records of one commit.
@@ -196,8 +197,9 @@ func (w *recordWriter) release() {
 
 var opNames = map[table.Op]string{table.Insert: "INSERT", table.Update: "UPDATE", table.Delete: "DELETE"}
 
-// write adds a record to the batch. last says that the record is the commit's last one in its partition. The fields
-// are in the order of https://cloud.google.com/spanner/docs/change-streams/details#data-change-records.
+// write adds a record to the batch. The parameter last says that the record is the last record of the commit in its
+// partition. The fields are in the order of
+// https://cloud.google.com/spanner/docs/change-streams/details#data-change-records.
 func (w *recordWriter) write(b kv.Batch, r *record, last bool) error {
 	m, stream := &w.mods[r.first], r.in.stream
 	h := w.head[:0]

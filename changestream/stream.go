@@ -28,7 +28,7 @@ type stream struct {
 	leaving    bool        // a batch that drops the stream is being committed, so nothing else may be stored for it
 
 	ended chan struct{} // closed when the stream is dropped or the log is closed
-	why   error         // the error that readers return; set before ended is closed; nil if the stream was dropped
+	why   error         // the error of the readers; set before the channel is closed; nil if the stream was dropped
 }
 
 // streamRecord is a stream as stored.

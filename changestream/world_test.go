@@ -156,7 +156,7 @@ type child struct {
 // partitions.
 type record struct {
 	data     string
-	at       mvcc.Timestamp // timestamp of the heartbeat, or at which the partitions begin
+	at       mvcc.Timestamp // the timestamp of the heartbeat, or the timestamp at which the partitions begin
 	children []child
 }
 

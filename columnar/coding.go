@@ -95,7 +95,8 @@ func (e *encoder) buffer(raw []byte, f form) error {
 	return err
 }
 
-// code chooses how a buffer is coded, and returns the stored form. f is the type of the buffer's elements.
+// code chooses the coding of a buffer, and returns the bytes to store. The parameter f is the type of the buffer's
+// elements.
 func (e *encoder) code(raw []byte, f form) (coding uint64, stored []byte, err error) {
 	var ok bool
 	switch f {

@@ -174,7 +174,8 @@ func (c *Copies) load() error {
 	return nil
 }
 
-// Names of records in space 0.
+// The keys of chunks' records begin with chunkName, and the keys of columns' blobs with columnName, each after the
+// number of space 0 (see the package comment).
 const (
 	chunkName  = "columnar/chunk/"
 	columnName = "columnar/column/"

@@ -27,7 +27,7 @@ type Copy struct {
 
 	mu       sync.Mutex
 	dir      *directory // the newest directory
-	readers  int        // open Readers
+	readers  int        // number of open Readers
 	dead     []*blobs   // blobs that are neither in the newest directory nor in one that a Reader uses
 	sweeping int        // number of blobs that a sweep has taken from dead and is deleting
 }
@@ -232,10 +232,10 @@ func (c *Copy) erase(dead *blobs) error {
 	return b.CommitNoSync()
 }
 
-// replace changes the chunks of the copy. The chunks in the parameter with are new, those in dead are deleted, and
-// those in rest stay as they are. replace adds the records of the new chunks to batch b, marks the records of the
-// chunks to delete as dead, commits the batch, and publishes a directory of the new chunks and those that stay. The
-// batch already holds the blobs of the new chunks. The caller holds the mutex writing.
+// replace changes the chunks of the copy. The parameter with lists the new chunks, the parameter dead the chunks to
+// delete, and the parameter rest the chunks that stay. replace adds the records of the new chunks to batch b, marks the
+// records of the chunks to delete as dead, commits the batch, and publishes a directory of the new chunks and those
+// that stay. The batch already holds the blobs of the new chunks. The caller holds the mutex writing.
 func (c *Copy) replace(b kv.Batch, with, dead []*chunk, rest []*chunk) error {
 	var record []byte
 	put := func(list []*chunk, dead bool) error {

@@ -176,7 +176,8 @@ func TestCollectedWhileRead(t *testing.T) {
 			t.Errorf("collected after %d runs: %q, %v, want %q", stop, got, err, want)
 		}
 		if runs >= stop && stop > 0 {
-			// The next round begins with new chunks, and with new deletions of rows.
+			// For the next round, the test writes the chunks anew and then deletes rows. So there are changes since the
+			// chunks' timestamps. The row 1 is written first, because each round deletes it.
 			h.commit(table.Mutation{Op: table.InsertOrUpdate, Table: top, Columns: top.Columns[:2], Rows: [][]value.Value{{value.OfInt64(1), value.OfString("new")}}})
 			for _, ch := range c.Chunks() {
 				if _, err := c.Write(t.Context(), h.source(top, nil, h.now), ch.Span); err != nil {

@@ -102,7 +102,7 @@ func (h *harness) commit(muts ...table.Mutation) bool {
 	return true
 }
 
-// view reads at a timestamp.
+// view is a table.View that reads the rows of the database at a timestamp.
 type view struct {
 	rows *mvcc.Versions
 	at   mvcc.Timestamp

@@ -47,8 +47,8 @@ type merge struct {
 	// pending says that the cursor is on a changed row that was not merged yet. This row is in the current span or
 	// after it.
 	pending bool
-	// change says that the pending row is in the current span. Then at is the index of the first row of the chunk whose
-	// key is not below that of the pending row.
+	// change says that the pending row is in the current span. Then the field at is the index of the first row of the
+	// chunk whose key is not below the key of the pending row.
 	change  bool
 	at      int
 	lastKey []byte // the key of the last change merged in the current span; empty before the first
@@ -217,7 +217,8 @@ func (m *merge) applyChange() error {
 		}
 	}
 	if !m.changes.Deleted() {
-		// Append takes the key that Find got last. advance has called Find, but Release may have moved the key since.
+		// Append uses the slice that was last passed to Find. The method advance has passed the key to Find, but since
+		// then a call of Release may have copied the key to another slice.
 		if _, _, err := m.decoder.Find(key); err != nil {
 			return err
 		}

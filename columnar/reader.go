@@ -19,8 +19,8 @@ import (
 // Read describes a read of rows of a table, or entries of an index, as columns in key order.
 type Read struct {
 	*table.Projection
-	Spans []table.Span   // sorted and disjoint, as table.Layout.Spans makes them; may include points
-	At    mvcc.Timestamp // the timestamp at which the view, a snapshot, reads
+	Spans []table.Span   // sorted and disjoint, as table.Layout.Spans makes them; may include points, single keys
+	At    mvcc.Timestamp // the timestamp of the snapshot that the parameter view of Copy.Open reads
 	// Memory is the request's memory account. The Reader charges nothing to this account: it opens accounts of its own
 	// in the same budget, and charges those. If Memory is nil, the Reader charges no account.
 	Memory *memory.Account
@@ -43,7 +43,7 @@ type Reader struct {
 	batch     *columnar.Batch // rows that were read from the table or merged, for the next run; nil at first
 	batchRows int
 	arrays    []arrow.Array  // the arrays of the current run, one for each column
-	columns   *chunkColumns  // the columns of the current chunk; nil before the first chunk, like decoder
+	columns   *chunkColumns  // the columns of the current chunk; nil before the first chunk, as is the field decoder
 	decoder   *table.Decoder // decodes changed rows
 
 	memory  *memory.Account
@@ -55,7 +55,7 @@ type Reader struct {
 // A segment is a part of a read whose rows come from one chunk, or from the table if chunk is nil.
 type segment struct {
 	chunk *chunk
-	spans []table.Span // ranges, not points
+	spans []table.Span // ranges of keys; the points of the Read, its single keys, were replaced by ranges
 }
 
 // Open begins a read. The caller must close the Reader. If c is nil, there is no copy, and all rows are read from the
@@ -176,7 +176,8 @@ func (c *Copy) Estimate(read Read) (e Estimate) {
 			e.Partial += s.chunk.rows
 		}
 	}
-	e.Rows = e.Whole + e.Partial/2 // how many of the partial rows are in the spans is unknown without reading the keys
+	// How many of the e.Partial rows are in the spans is unknown without reading their keys. Half of them is a guess.
+	e.Rows = e.Whole + e.Partial/2
 	return e
 }
 
@@ -240,7 +241,8 @@ func (r *Reader) step() (n int, err error) {
 func (r *Reader) stepChunk() (n int, err error) {
 	n, more, err := r.merge.next()
 	if errors.Is(err, mvcc.ErrCollected) {
-		// The remaining ranges are read from the table, where the versions at the read's timestamp may still exist.
+		// The changes since the chunk's timestamp were collected during the read. So the remaining ranges are read from
+		// the table, where the versions at the read's timestamp may still exist.
 		r.segments = slices.Insert(r.segments, 0, segment{spans: r.merge.left()})
 		more, err = false, nil
 		n = r.merge.flush()

@@ -77,7 +77,7 @@ func TestReleaseBehindChanges(t *testing.T) {
 	read := Read{Projection: src.Projection, At: h.now}
 	read.Spans, _ = src.Spans(table.KeySet{All: true})
 	r := c.Open(t.Context(), h.view(read.At), read)
-	for range 2 { // the first run has the changed rows, the second the rows of the chunk
+	for range 2 { // the first run has the row that is newer than the chunk, the second the row of the chunk
 		if n, err := r.Next(); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}

@@ -14,7 +14,7 @@ import (
 // A Source gives the rows of a table, or the entries of an index, at a timestamp. Copy.Write and Copy.Renew use it to
 // write and renew chunks.
 type Source struct {
-	*table.Projection // the projection to all columns that a copy has, which the function Columns returns
+	*table.Projection // the projection to all columns of the copy; the function Columns makes it
 	View              table.View
 	At                mvcc.Timestamp // the timestamp at which View reads
 	// Memory is an account of the budget that is charged for the memory of writing a chunk. Write opens accounts of its

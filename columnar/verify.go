@@ -107,7 +107,7 @@ func (c *Copy) verifyRows(ctx context.Context, view table.View, read Read) error
 	}
 }
 
-// side reads a Reader row by row, for a comparison with another side.
+// side is one of the two Readers whose rows verifyRows compares. It moves from row to row.
 type side struct {
 	*Reader
 	row, rows int

@@ -174,7 +174,7 @@ func (w *writer) commit(span table.Span) (Chunk, error) {
 			rest = append(rest, old)
 		case bytes.Compare(old.end, span.End) <= 0:
 			dead = append(dead, old)
-		default: // the old chunk extends beyond the end of the new one
+		default: // the old chunk extends beyond the end of the new one, and keeps that part of its range
 			narrow := *old
 			narrow.start, narrow.startCut = span.End, true
 			with = append(with, &narrow)

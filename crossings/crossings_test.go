@@ -30,7 +30,8 @@ func TestCrossings(t *testing.T) {
 	}
 	var over atomic.Bool
 	if long > 0 {
-		time.AfterFunc(long, func() { over.Store(true) }) // by the real clock
+		// This timer uses the real clock, because it is created outside the bubble.
+		time.AfterFunc(long, func() { over.Store(true) })
 	}
 	met := pairs{}
 	synctest.Test(t, func(t *testing.T) {

@@ -149,7 +149,7 @@ func (w *world) fillDisk() {
 	w.endAll()
 	w.note("-- the disk is full")
 	w.happened(of(fullDisk), 0)
-	w.disk.Leave(4 << 20) // room for the store's reserve
+	w.disk.Leave(4 << 20) // less than the store wants to keep free, so that it refuses ordinary commits
 	for range 600 {
 		if w.store.Writable() != nil {
 			break

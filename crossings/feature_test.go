@@ -32,7 +32,7 @@ var features []feature
 // add adds a feature to the test.
 func add(f feature) { features = append(features, f) }
 
-// A set is a set of features.
+// A set is a set of features, with one bit for each feature.
 type set [2]uint64
 
 func bit(name string) int {

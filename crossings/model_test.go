@@ -54,7 +54,7 @@ type column struct {
 	notNull  bool
 	standard *cell // the value of its DEFAULT; nil if it has none
 	sequence bool  // its default is a value of the sequence
-	commit   bool  // allow_commit_timestamp
+	commit   bool  // whether the column has the option allow_commit_timestamp
 	computed *expression
 	stored   bool // whether the value of a generated column is stored, instead of computed by reads
 	features set
@@ -104,10 +104,11 @@ type view struct {
 type row struct {
 	cells    map[string]cell
 	features set // features of the row's last write and of its values
-	written  int // number of events before the row was written
+	written  int // how many of world.events happened before the row was written
 }
 
-// commitTime and unknown are cells whose values become known with the commit.
+// commitTime and unknown are cells whose values become known only after the commit. commitTime stands for the commit
+// timestamp, and unknown for a value that the server takes from the sequence.
 var (
 	commitTime = cell{true, "\x00commit timestamp"}
 	unknown    = cell{true, "\x00unknown"}
@@ -231,10 +232,10 @@ var verbs = []string{"insert", "insert or update", "update", "replace", "delete"
 type operation struct {
 	verb    verb
 	table   string
-	columns []string // the columns of rows; for remove, the key columns
+	columns []string // the columns of the values in the field rows; only the key columns if the verb is remove
 	rows    [][]cell
 	where   *predicate
-	column  string // the column that updateWhere sets
+	column  string // the column that an operation with the verb updateWhere sets
 	to      cell
 }
 

@@ -17,7 +17,7 @@ import (
 // A reading is a request for rows, together with the answer that the model predicts.
 type reading struct {
 	what     string
-	involves func(m *model) set // returns the features that take part in the reading, without those in found
+	involves func(m *model) set // returns the features that take part in the reading, except those in the field found
 	found    set
 	want     func(m *model) []string
 	ordered  bool

@@ -461,7 +461,9 @@ func (w *world) changeCheck(m *model) *change {
 		return nil
 	}
 	c := check{w.newName("Check"), pick(w.rng, names), pick(w.rng, []int64{9, 1000, 1 << 62})}
-	if t.column(c.column).sequence || t.column(c.column).computed != nil { // Spanner requires a column that is not computed
+	// The model does not know the values of the sequence before the commit. Spanner requires that a CHECK uses a column
+	// that is not computed.
+	if t.column(c.column).sequence || t.column(c.column).computed != nil {
 		return nil
 	}
 	name := t.name

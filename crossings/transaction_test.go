@@ -236,7 +236,10 @@ func (tx *transaction) write() {
 	case refused != nil && tx.mode == pessimistic:
 		w.fail("T%x: %s succeeded, and had to be refused: %v", tx.id, o, refused)
 		tx.drop()
-	case refused != nil: // after the writes of other transactions, the operation is valid or the commit must fail
+	case refused != nil:
+		// The snapshot of the transaction does not allow the operation. But the transaction takes no locks, so its
+		// statement may succeed. Either the writes of other transactions have made the operation valid, or the commit
+		// would fail. The test does not find out which, and drops the transaction.
 		tx.drop()
 	default:
 		tx.operations = append(tx.operations, o)

@@ -42,7 +42,7 @@ type world struct {
 type state struct {
 	m           *model
 	from, until time.Time // until is zero for the newest state
-	changed     bool      // made by a schema change
+	changed     bool      // whether a schema change has made the state
 }
 
 // An event is something that has happened to a table, or to all tables if table is 0.
@@ -358,7 +358,8 @@ func (w *world) learn(m *model) {
 					w.fail("the sequence gives %s again", cells[0])
 				}
 				w.given[cells[0].text] = true
-				r.cells[c.name] = cells[0] // this copy of the row belongs only to this state
+				// This does not change older states: the row r was made for this state.
+				r.cells[c.name] = cells[0]
 			}
 		}
 	}

@@ -414,7 +414,9 @@ func (w *world) runPartitioned() *write {
 	if x == nil || len(w.open) > 0 {
 		return nil
 	}
-	for _, t := range w.now().m.tables { // the statement must neither cascade nor fail for only some of its rows
+	// Partitioned DML commits a part of the rows at a time. So the statement must not be able to fail for only some of
+	// its rows, as it could with a UNIQUE index. It must not cascade to child tables either.
+	for _, t := range w.now().m.tables {
 		if t.name == x.operations[0].table && (len(w.now().m.children(t)) > 0 || slices.ContainsFunc(t.indexes, func(x *index) bool { return x.unique })) {
 			return nil
 		}

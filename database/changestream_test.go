@@ -218,7 +218,7 @@ func (s *streamScript) records() string {
 			continue
 		}
 		s.printed[string(it.Key())] = true
-		key := it.Key()[len(prefix):] // space, stream, partition, timestamp, sequence, a zero byte
+		key := it.Key()[len(prefix):] // has the space, stream, partition, timestamp, sequence and a zero byte
 		stream := s.streamName(schema.ChangeStreamID(binary.BigEndian.Uint64(key[4:])))
 		list = append(list, stored{binary.BigEndian.Uint64(key[4+8+8:]), s.record(stream, val)})
 	}

@@ -66,7 +66,7 @@ type streamWorld struct {
 	*bed
 	mu      sync.Mutex
 	commits []mvcc.Timestamp
-	changes []streamChange            // schema changes, in order
+	changes []streamChange            // schema changes, in the order in which they took effect
 	begins  map[string]mvcc.Timestamp // when each stream begins, by its name
 	reads   []streamRead
 }
@@ -137,7 +137,8 @@ func (w *streamWorld) readBeside(rng *rand.Rand) {
 	records, err := w.readStream(s, begin, end)
 	if err == nil {
 		w.reads = append(w.reads, streamRead{s.ID, end, records})
-	} else if code := usererror.CodeOf(err); code != codes.NotFound && code != codes.OutOfRange { // the stream was dropped, or has begun later
+	} else if code := usererror.CodeOf(err); code != codes.NotFound && code != codes.OutOfRange {
+		// The two codes are expected: the stream was dropped, or begins after the timestamp in the variable begin.
 		w.t.Error(err)
 	}
 }

@@ -55,7 +55,7 @@ func (c copied) upkeep() error {
 //	rows TABLE from=M to=N
 //	                      inserts rows with the numbers from M to N-1
 //	clock DURATION        advances the clock
-//	upkeep                does the work that is due, then prints the rows of COLUMNAR_POLICIES without the bytes
+//	upkeep                does the work that is due, then prints COLUMNAR_POLICIES without the column USED_BYTES
 //	collect               collects old versions
 //	restart               closes the registry and opens it again
 //
@@ -85,7 +85,7 @@ func (c copied) run(d *datadriven.TestData) (string, error) {
 		})
 		return "", nil
 	case "upkeep":
-		c.db.upkeep.Took = 0 // scripts must not depend on the speed of the machine
+		c.db.upkeep.Took = 0 // so the pause before the next count does not depend on the speed of the machine
 		err := c.upkeep()
 		return c.policies(), err
 	case "collect":
@@ -103,7 +103,7 @@ func (c copied) run(d *datadriven.TestData) (string, error) {
 	return c.aged.run(d)
 }
 
-// policies prints the rows of SPANNER_SYS.COLUMNAR_POLICIES, without the bytes.
+// policies returns the text of the rows of SPANNER_SYS.COLUMNAR_POLICIES, without the column USED_BYTES.
 func (c copied) policies() string {
 	var out strings.Builder
 	for _, row := range systemRows(c.t, c.db, "SPANNER_SYS.COLUMNAR_POLICIES") {

@@ -160,7 +160,7 @@ func TestColumnarCrash(t *testing.T) {
 		}
 		var crashed *vfs.MemFS
 		moment, cut := make(chan struct{}), vfs.CrashCloneCfg{UnsyncedDataPercent: m.rng.IntN(101), RNG: rand.New(rand.NewPCG(m.rng.Uint64(), 0))}
-		go func() { // perhaps while a chunk is written
+		go func() { // copies the files that a crash leaves, perhaps while Step writes a chunk
 			defer close(moment)
 			crashed = fs.CrashClone(cut)
 		}()

@@ -230,7 +230,7 @@ func (q *columnQueries) line(rows exec.Rows) string {
 // valueTag is the protobuf tag of PartialResultSet.values.
 const valueTag = 2<<3 | 2
 
-// arrayLines returns the rows of arrays as lines.
+// arrayLines reads a result that consists of Arrow arrays, and returns the text of each row as a line.
 func arrayLines(rows *exec.ArrayRows) (lines []string, err error) {
 	for {
 		n, list, err := rows.NextArrays()

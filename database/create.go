@@ -18,7 +18,7 @@ const maxDatabasesPerInstance = 100
 type Creation struct {
 	registry *Registry
 	name     string
-	// Set by Plan.
+	// Plan sets the following fields.
 	first     *schema.Catalog
 	sequences *sequence.Counters
 }

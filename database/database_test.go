@@ -30,9 +30,10 @@ const testName = DefaultInstance + "/databases/test"
 
 // bed is a registry on a file system, with one database.
 type bed struct {
-	t    testing.TB
-	fs   vfs.FS
-	wrap func(kv.Store) kv.Store // makes the registry's store from the store on fs; nil: the registry uses the latter
+	t  testing.TB
+	fs vfs.FS
+	// wrap makes the registry's store from the store on fs. If wrap is nil, the registry uses the store on fs itself.
+	wrap func(kv.Store) kv.Store
 	*Registry
 	db *Database
 }

@@ -26,7 +26,9 @@ func TestDefaultTimeZone(t *testing.T) {
 	}
 	const row = `SELECT K, UNIX_SECONDS(Made), UNIX_SECONDS(Parsed), UNIX_DATE(Day), CAST(Text = '2024-01-01 00:00 UTC+5:30' AS INT64),
 		CAST(Made = TIMESTAMP '2024-01-01 00:00:00' AS INT64), EXTRACT(HOUR FROM Made) FROM T ORDER BY K`
-	const times = " 1704047400 1704047400 19723 1 1 0\n" // 2023-12-31T18:30:00Z
+	// The first two numbers are 2024-01-01 00:00 in India, in Unix seconds. 19723 is the number of days from 1970-01-01
+	// to 2024-01-01. Then follow two comparisons that are true, and the hour 0.
+	const times = " 1704047400 1704047400 19723 1 1 0\n"
 	check(row, "1"+times)
 	b = b.reopen()
 	if err := b.insert("T", [2]int64{2, 2}); err != nil {

@@ -85,7 +85,7 @@ func rowsOf(n int64) (rows [][2]int64) {
 // TestHalfMadeChangeIsTakenBack checks that the next start undoes a schema change if the server was stopped while the
 // change filled existing rows. Nothing that the change has written may ever be read.
 func TestHalfMadeChangeIsTakenBack(t *testing.T) {
-	for statement, reports := range map[string]int{ // with the number of progress reports until all rows are filled
+	for statement, reports := range map[string]int{ // reports counts the progress reports until all rows are filled
 		"CREATE INDEX ByBoth ON T(V, K)":                                      1,
 		"ALTER TABLE T ADD COLUMN W INT64 NOT NULL DEFAULT (7)":               1,
 		"ALTER TABLE T ADD COLUMN W INT64 AS (V + 1) STORED":                  1,
@@ -260,7 +260,7 @@ func TestForeignKeyOfNewTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	var once atomic.Bool
-	store.between = func() { // before the first entries of the index are written
+	store.between = func() { // runs before the first entries of the index are written
 		if b.db.schema.Newest().Tentative() && once.CompareAndSwap(false, true) {
 			if err := b.insert("T", [2]int64{4, 40}); err != nil {
 				t.Error(err)

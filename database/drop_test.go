@@ -88,7 +88,7 @@ func TestDropHoldsNothingUp(t *testing.T) {
 					}
 					dropped <- err
 				}()
-				<-ending // the drop waits for this change
+				<-ending // from now on the drop waits for this schema change to end
 				if _, err := a.Database(testName); usererror.CodeOf(err) != codes.NotFound {
 					t.Error(err)
 				}

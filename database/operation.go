@@ -24,8 +24,8 @@ type Operation struct {
 	Ended   time.Time // zero while the operation runs
 	// Cancelled says that a client cancelled the operation while it ran, so that the next process does not resume it.
 	Cancelled bool `json:",omitempty"`
-	// Proto is the serialized google.longrunning.Operation of the ended operation. While the operation runs, it is the
-	// one from its beginning, so it shows no progress.
+	// Proto is the serialized google.longrunning.Operation of the ended operation. While the operation runs, Proto
+	// is the message that was stored at the beginning, so it shows no progress.
 	Proto []byte
 }
 

@@ -65,8 +65,9 @@ func TestOrphans(t *testing.T) {
 		if err := dropDatabase(b.Registry); err != nil {
 			t.Fatal(err)
 		}
+		// These calls are like those of requests that found the database before the drop.
 		wantCode(t, b.db.SetDropProtection(true), codes.NotFound)
-		wantCode(t, b.insert("T", rowsOf(20)...), codes.NotFound) // as in a transaction that began before the drop
+		wantCode(t, b.insert("T", rowsOf(20)...), codes.NotFound)
 	}, func(fs *vfs.MemFS) {
 		b := open(t, fs)
 		defer b.shut(b.store)

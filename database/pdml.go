@@ -35,7 +35,7 @@ type PartitionedDML struct {
 type Changed struct {
 	Rows                      int64
 	RowsScanned, BytesWritten int64
-	MemoryPeak                int64 // bytes, of the chunk that needed most memory
+	MemoryPeak                int64 // bytes of memory that a single chunk needed at most
 	Commits                   int64
 }
 

@@ -190,7 +190,7 @@ func TestNumberGetsName(t *testing.T) {
 // must succeed if neither is the case.
 func TestNumbersAndChecks(t *testing.T) {
 	for _, test := range []struct {
-		a, b int64 // numbers in columns of two tables
+		a, b int64 // the numbers that are stored in the tables A and B
 		want codes.Code
 	}{{2, 0, codes.FailedPrecondition}, {0, 1, codes.FailedPrecondition}, {0, 0, codes.OK}} {
 		b := create(t)

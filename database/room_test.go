@@ -21,7 +21,7 @@ func TestDropMakesRoom(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	const rows, rowBytes = 3000, 8000 // more than Pebble keeps in memory
+	const rows, rowBytes = 3000, 8000 // together 24 MB, more than Pebble keeps in memory
 	random := rand.NewChaCha8([32]byte{})
 	fill := func() {
 		t.Helper()

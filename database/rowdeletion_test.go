@@ -171,7 +171,7 @@ func (a *aged) execute(w table.Writer, sql string) error {
 	if err != nil {
 		return err
 	}
-	params := make([]value.Value, len(s.Plan.Params)) // for the literals, if a similar statement was prepared before
+	params := make([]value.Value, len(s.Plan.Params)) // the values of literals that the plan has replaced by parameters
 	for i := range params {
 		params[i], _ = s.Literal(i)
 	}

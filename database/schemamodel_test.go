@@ -82,8 +82,8 @@ type schemaWorld struct {
 	model *schemaModel
 
 	pending  *schemaStep // the schema change that is running; nil if none
-	violated bool        // whether, since pending began, a row has at any time broken the conditions of pending
-	after    *vfs.MemFS  // the files that a crash in the middle of pending has left; nil if there was no crash
+	violated bool        // whether a row has broken the conditions of the pending change at any time since it began
+	after    *vfs.MemFS  // the files that a crash in the middle of the pending change has left; nil without a crash
 	// deleted says that the operation which runs the schema change in pending was deleted before the crash. cancelling
 	// says that this operation was cancelled.
 	deleted, cancelling bool

@@ -30,8 +30,8 @@ type tableModel struct {
 	foreign map[string]string // for each name of a foreign key: the table to whose key X refers
 	// cascades holds the names of those foreign keys that have ON DELETE CASCADE.
 	cascades map[string]bool
-	bytes    bool                // S is of BYTES
-	synonym  string              // "" for none
+	bytes    bool                // the type of column S is BYTES, not STRING
+	synonym  string              // the table's synonym; "" if it has none
 	views    map[string][]string // the columns of each view, by name
 	policy   string              // the column of the table's ROW DELETION POLICY, "" for none; no row expires
 	rows     map[rowKey]map[string]cell

@@ -26,7 +26,7 @@ func (r *Registry) splitOnce(context.Context) {
 		if err := d.splits.SplitBySize(split.LargeBytes); err != nil && !d.Dropped() {
 			d.log().Error("split by size", slog.Any("error", err))
 		}
-		d.reshapeStreams() // a split point may also have expired
+		d.reshapeStreams() // needed in any case, since a split point may have expired
 	}
 }
 

@@ -42,7 +42,7 @@ func TestUniqueBuildBesideInsert(t *testing.T) {
 			}
 			tx := b.db.Transactions().Begin(opts)
 			defer tx.Rollback()
-			store.between = func() { // before the entry of the row is written
+			store.between = func() { // runs before the build writes the entry of the existing row
 				if _, err := b.in(tx, "INSERT INTO T (K, V) VALUES (2, 10)"); err != nil {
 					t.Error(err)
 				}
@@ -52,7 +52,7 @@ func TestUniqueBuildBesideInsert(t *testing.T) {
 				return err
 			}
 			changed := b.db.UpdateSchema(t.Context(), []string{"CREATE UNIQUE INDEX Once ON T(V)"}, &schemachange.Operation{Progress: func(p schemachange.Progress) {
-				if p.Percent >= 50 && p.Percent < 100 { // when the entries have been compared
+				if p.Percent >= 50 && p.Percent < 100 { // by now, the build has compared all entries
 					err = commit()
 				}
 			}})

@@ -85,7 +85,7 @@ func TestCommitMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	peak -= rows * size / 3 * 4 // without the client's message, which is in this process too
+	peak -= rows * size / 3 * 4 // without the client's message, which is in this process too, in base64
 	t.Logf("%d bytes of data take %d, %.1f times as much", rows*size, peak, float64(peak)/(rows*size))
 	if peak > factor*rows*size {
 		t.Errorf("%d bytes of data take %d", rows*size, peak)

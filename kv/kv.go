@@ -10,7 +10,7 @@ package kv
 
 import "context"
 
-// Reader reads one consistent state.
+// Reader makes iterators. Each iterator reads one consistent state of the store.
 type Reader interface {
 	// NewIter returns an iterator over keys in [lower, upper); it must be closed.
 	// A nil bound means no bound.

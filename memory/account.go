@@ -18,7 +18,7 @@ const (
 type Account struct {
 	budget   *Budget
 	kind     Kind
-	most     int64 // greatest allowed value of used
+	most     int64 // greatest allowed value of the field used
 	used     int64 // bytes charged to the account
 	reserved int64 // bytes taken from the budget
 }
@@ -105,8 +105,8 @@ func (a *Account) Refusal(n int64) error {
 	return &ExhaustedError{Need: n, Limit: b.limit}
 }
 
-// step adds n to used, and returns how many bytes the account must take from the budget for that. small reports whether
-// the account is then small: at most smallBytes.
+// step adds n to a.used, and returns how many bytes the account must take from the budget for that. small reports
+// whether the account is then small: at most smallBytes.
 func (a *Account) step(n int64) (step int64, small bool) {
 	if a == nil {
 		return 0, false

@@ -40,7 +40,7 @@ const (
 	Transaction             // writes and locks of a read-write transaction
 	Spilling                // working memory of a statement that spills, beyond its Statement account
 	Cache                   // prepared statements, and other data that is computed from a schema version
-	Session                 // sessions
+	Session                 // the sessions of clients
 	kinds       = iota
 )
 
@@ -83,7 +83,7 @@ func (b *Budget) SessionBytes() int64 { return b.limit / sessionsShare }
 
 // Usage describes the state of a budget at a moment.
 type Usage struct {
-	Limit, Reserved int64        // bytes
+	Limit, Reserved int64        // bytes that all accounts together may take, and bytes that they have taken
 	Waiting         int          // number of accounts that wait
 	Refused         [kinds]int64 // number of refusals since the start, by Kind
 }

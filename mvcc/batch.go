@@ -6,7 +6,7 @@ import "github.com/crowfoot-db/crowfoot/kv"
 type Batch struct {
 	versions *Versions
 	b        kv.Batch
-	key, val []byte // scratch
+	key, val []byte // buffers in which Put and Delete make the stored form of a key and a value
 }
 
 // NewBatch returns an empty batch.

@@ -61,14 +61,15 @@ func (v *Versions) Collect(ctx context.Context, olderThan Timestamp, dead func(k
 type collector struct {
 	versions  *Versions
 	olderThan Timestamp
-	isDead    func(key []byte) bool // or nil
+	isDead    func(key []byte) bool // the argument dead of Collect; may be nil
 	done      *Collected
 	b         kv.Batch
 	n         int // number of deletions in b
 
 	prefix []byte // space and logical key of the key whose versions are being read
 	dead   bool   // whether to delete all versions of the key
-	// covered says whether to delete the following versions of the key, because a newer one is at or below olderThan.
+	// covered says whether to delete the following versions of the key, because a newer version is at or below
+	// olderThan.
 	covered bool
 	// tombstone is the stored key of the tombstone that hides the following versions, and is deleted after them. It is
 	// empty if there is no such tombstone.

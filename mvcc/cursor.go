@@ -32,7 +32,7 @@ type Cursor struct {
 	version Timestamp
 	// tombstone says that the version that the cursor shows is a tombstone.
 	tombstone bool
-	seek      []byte // scratch; in state cursorSkip, the key to seek
+	seek      []byte // buffer for stored keys; in state cursorSkip, the key that Next must seek
 	err       error
 
 	prefixBuf, valueBuf []byte // reverse scans and Release copy the current key and value to these
@@ -168,7 +168,7 @@ func (c *Cursor) older(prefix []byte) bool {
 		}
 		next, ts, err := splitVersion(c.it.Key())
 		if err != nil || ts <= c.at || !bytes.Equal(next, c.seek) {
-			return true // settle examines the version
+			return true // settle, which has called older, examines this version
 		}
 	}
 	return c.it.SeekGE(appendSuffix(c.seek, c.at))
@@ -303,7 +303,7 @@ func (c *Cursor) reopen() bool {
 		return c.stop(err)
 	}
 	c.it = it
-	if err := c.readable(); err != nil { // after newIter, as in scan
+	if err := c.readable(); err != nil { // must run after newIter, for the reason that scan gives
 		return c.stop(err)
 	}
 	if c.state == cursorWaiting {

@@ -55,7 +55,7 @@ func (v *Versions) readable(at Timestamp) error {
 		return v.horizonErr
 	}
 	switch h := Timestamp(v.horizon.Load()); {
-	case h == dropped: // reads at Latest fail, too
+	case h == dropped: // the next case would let reads at Latest succeed, because dropped equals Latest
 		return v.gone
 	case at < h:
 		return ErrCollected

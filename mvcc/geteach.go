@@ -30,8 +30,8 @@ func (v *Versions) GetEach(keys [][]byte, at, since Timestamp, found func(i int,
 type each struct {
 	versions  *Versions
 	at, since Timestamp
-	// recent may leave out versions with timestamps below since, and whole shows all versions. Both are nil until they
-	// are needed.
+	// The iterator in recent may leave out versions with timestamps below since. The iterator in whole shows all
+	// versions. Both fields are nil until they are needed.
 	recent, whole      kv.Iterator
 	recentHits, misses int    // how many keys were found, and not found, with the iterator recent
 	seek               []byte // the stored key that is sought

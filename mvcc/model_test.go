@@ -222,7 +222,8 @@ func (m *model) scan() {
 		if m.rng.IntN(4) == 0 {
 			c.Release()
 		}
-		// A scan that was released may fail with ErrCollected at its next move, but must not show fewer rows.
+		// The collection may delete versions that the scan needs. A scan that was released may then fail with
+		// ErrCollected at its next move, but must not show fewer rows.
 		if m.rng.IntN(20) == 0 {
 			m.collect()
 		}

@@ -50,9 +50,9 @@ type builder struct {
 	lists    []listValue
 	elements []*structpb.Value
 	used     [list + 1]int
-	inLists  int // the number of entries of the slice elements that are in use
+	inLists  int // how many entries of the slice named elements are in use
 
-	block   string // a copy of the bytes of data that begin at blockAt (see textBlock)
+	block   string // a copy of a part of the message; this part begins at the index blockAt of data (see textBlock)
 	blockAt int
 }
 
@@ -65,7 +65,7 @@ const segment = 32
 func (o *outline) build(data []byte) []*structpb.Value {
 	made := make([]*structpb.Value, len(o.roots))
 	b := builder{data: data, values: o.values}
-	room := uint32(0) // the index in values up to which memory is allocated
+	room := uint32(0) // the index in o.values up to which memory is allocated
 	for i, behind := range o.roots {
 		if behind > room {
 			begin := room

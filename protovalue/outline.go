@@ -10,13 +10,13 @@ import (
 // method build cannot fail.
 type outline struct {
 	values []encoded // in order; a list is followed by its elements
-	roots  []uint32  // for each value of the repeated field, the index in values after the value and its elements
+	roots  []uint32  // for each value of the repeated field, the index in the slice values behind it and its elements
 }
 
 // encoded is the position of an encoded google.protobuf.Value.
 type encoded struct {
 	kind kind
-	at   uint32 // position of a string's text, of a list's first element, or of the byte after another value's tag
+	at   uint32 // position of the text of a string, or of the first element of a list; else of the byte after the tag
 	n    uint32 // the number of bytes of a string, or of elements of a list
 }
 

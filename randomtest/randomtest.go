@@ -24,7 +24,7 @@ func Run(t *testing.T, seeds, few uint64, steps int, begin func(seed uint64) (st
 
 func runSeed(t *testing.T, seed uint64, steps int, begin func(seed uint64) (step, end func())) {
 	t.Helper()
-	defer func() { // also after t.Fatal
+	defer func() { // deferred, so that it also runs after t.Fatal
 		if t.Failed() {
 			t.Logf("seed %d", seed)
 		}

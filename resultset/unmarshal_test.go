@@ -31,7 +31,7 @@ func compare(t *testing.T, data []byte) {
 	if !bytes.Equal(data, kept) {
 		t.Fatalf("the message is changed: %x", kept)
 	}
-	clear(data) // gRPC reuses its buffers, too
+	clear(data) // the decoded messages must not change when gRPC reuses its buffer
 	if wantErr != nil {
 		return
 	}

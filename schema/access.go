@@ -50,9 +50,9 @@ func SequenceNeed(s *Sequence, p Privilege) Need {
 	return Need{Kind: "sequence", Name: s.FullName(), Schema: s.Schema, On: s.ID, Privilege: p}
 }
 
-// DefaultNeeds returns what a role needs, because of the table's DEFAULTs, to insert rows. The insert gives values for
-// the columns in the list given. All other columns get their DEFAULTs. If such a DEFAULT takes values of a sequence, the
-// role must have UPDATE on the sequence and INSERT on the column. Source:
+// DefaultNeeds returns what a role needs, because of the table's DEFAULTs, to insert rows. The parameter given lists
+// the columns for which the insert has values. All other columns get their DEFAULTs. If such a DEFAULT takes values of
+// a sequence, the role must have UPDATE on the sequence and INSERT on the column. Source:
 // https://cloud.google.com/spanner/docs/fgac-sequences.
 func (c *Catalog) DefaultNeeds(t *Table, given []*Column) (needs []Need) {
 	for _, col := range t.Columns {
@@ -131,7 +131,8 @@ func (a *Access) has(n *Need) bool {
 	return !slices.ContainsFunc(n.Columns, func(id ColumnID) bool { return !a.Has(n.On, n.Privilege, id) })
 }
 
-// IsEnabled reports whether the role has the privileges of another role, because it is that role or a member of it.
+// IsEnabled reports whether the role of the Access is the given role or a member of it, and so has its privileges. For
+// a nil Access it returns true.
 func (a *Access) IsEnabled(role string) bool { return a == nil || slices.Contains(a.enabled, role) }
 
 // SeesAll reports whether the role sees all rows of INFORMATION_SCHEMA.

@@ -68,7 +68,7 @@ const (
 	nameOfConstraint
 	nameOfChangeStream
 	nameOfObject
-	nameOfSynonym // of a table
+	nameOfSynonym // the name is a Table.Synonym
 )
 
 // reference says that one table, the referrer, refers to another table, as its child or by a foreign key. The lower 32
@@ -80,7 +80,8 @@ func referenceOf(referenced, referrer *Table) reference {
 	return reference(referenced.ID)<<32 | reference(referrer.ID)
 }
 
-// Options maps the names of the options that ALTER DATABASE ... SET OPTIONS has set to their values as text.
+// Options holds the options of a database that ALTER DATABASE ... SET OPTIONS has set. It maps the name of each option
+// to the option's value as text.
 type Options map[string]string
 
 // Table is a user's table or a system table (INFORMATION_SCHEMA, SPANNER_SYS).
@@ -153,7 +154,7 @@ type Column struct {
 	// MaxLength is the limit of STRING(n) in characters or of BYTES(n) in bytes. In an ARRAY it is the limit of each
 	// element. For STRING(MAX) and BYTES(MAX) it is MaxStringLength and MaxBytesLength. It is 0 for other types.
 	MaxLength            int64
-	LengthIsMax          bool  // the statement wrote MAX, as in STRING(MAX)
+	LengthIsMax          bool  // DDL gave the length as MAX, as in STRING(MAX)
 	VectorLength         int64 // number of elements of each array (vector_length); 0 if it is not set
 	NotNull              bool
 	Hidden               bool
@@ -279,7 +280,7 @@ type IndexState uint8
 const (
 	IndexReadWrite      IndexState = iota // complete: reads and writes use it
 	IndexWriteOnly                        // being back-filled: writes keep it up to date, but reads do not use it
-	IndexValidateUnique                   // UNIQUE, filled, not read yet; writes check for duplicates
+	IndexValidateUnique                   // UNIQUE, filled: its entries are being compared; reads do not use it
 )
 
 // NewCatalog returns the catalog of an empty database.

@@ -7,10 +7,10 @@ import (
 )
 
 // Change says what a statement requires for existing data. The new catalog may serve requests only after Columns and
-// Indexes are filled and Validations have passed. From then on, data of dropped objects is garbage. Until then, another
-// catalog serves requests. A method of Catalog returns it: Filling returns the one for the time in which columns and
-// indexes are filled; ValidatingUnique, for the time in which the entries of UNIQUE indexes are compared; Expecting, for
-// the time in which rows are checked against redefined columns and constraints.
+// Indexes are filled and Validations have passed. From then on, data of dropped objects is garbage. Until then, other
+// catalogs serve requests. The method Filling returns the catalog that serves while columns and indexes are filled.
+// ValidatingUnique returns the catalog that serves while the entries of UNIQUE indexes are compared. Expecting returns
+// the catalog that serves while rows are checked against redefined columns and constraints.
 //
 // The order of the work is: first Columns; then Indexes, because their entries may contain the new columns; then
 // Validations, because foreign keys are looked up in Indexes.
@@ -43,8 +43,8 @@ func (ch *Change) OfRows() bool { return ch.Fills() || len(ch.Validations) > 0 }
 // Fills reports whether existing rows must get values of new columns or entries in new indexes.
 func (ch *Change) Fills() bool { return len(ch.Columns)+len(ch.Indexes) > 0 }
 
-// Redefines reports whether existing values must meet the conditions of redefined columns or constraints, while no
-// column or index must be filled.
+// Redefines reports whether existing values must meet the conditions of redefined columns or constraints. It returns
+// false if the change also fills columns or indexes.
 func (ch *Change) Redefines() bool {
 	return !ch.Fills() && slices.ContainsFunc(ch.Validations, func(v Validation) bool { return v.Column != nil || v.Replaces != nil })
 }

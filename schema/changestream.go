@@ -27,8 +27,8 @@ type ChangeStream struct {
 	// Tables lists the tables that FOR names, in order. If Tables is empty and All is false, the stream watches
 	// nothing.
 	Tables []WatchedTable
-	// Options maps the name of each option that is set to the option's value as text. The fields below hold the
-	// effective values of all options, whether they are set or not.
+	// Options holds the options that statements have set: it maps the name of an option to its value as text. The
+	// fields below hold the effective values of all options, whether they are set or not.
 	Options map[string]string
 
 	Retention         time.Duration // how long records can be read
@@ -319,8 +319,8 @@ type changeStreamOption struct {
 	name string
 	typ  string // the type of its values: textOption or boolOption
 	want string // a description of the permitted values
-	// set sets the field of the stream from the option's value as text. "" sets the default. set returns false if the
-	// value is not permitted.
+	// set stores the option's value in the field of s for this option. The parameter text is the value as text; "" means
+	// the default. set returns false if the value is not permitted.
 	set func(s *ChangeStream, text string) bool
 }
 

@@ -137,7 +137,7 @@ func (c *Column) setLength(where string, t *ast.SizedSchemaType, limit int64) er
 
 func parseInt(lit *ast.IntLiteral) (int64, error) { return parseSigned("", lit) }
 
-// parseSigned parses an integer after its sign, which is "" or "-".
+// parseSigned returns the value of the integer literal lit with the given sign, which is "" or "-".
 func parseSigned(sign string, lit *ast.IntLiteral) (int64, error) {
 	digits := lit.Value
 	if lit.Base == 16 {

@@ -28,8 +28,8 @@ type origin struct {
 	types string // a hash of the definitions of the PROTO and ENUM types that it may read; "" if none
 }
 
-// computedFrom returns the origin of an expression, which may be nil. The expression and the columns that it reads
-// must be compiled already.
+// computedFrom returns the origin of an expression; the zero origin if the expression is nil. The caller must have
+// compiled the expression and the expressions of the columns that it reads.
 func (e *Expr) computedFrom() origin {
 	if e == nil {
 		return origin{}
@@ -96,7 +96,7 @@ func (d *draft) compareComputed(t *Table) error {
 		case was == is:
 		case was.text != is.text || descriptor.Redefined(old.Generated.roots(), c.Generated.bundle.Type):
 			return usererror.ChangeGeneratedExpression(t.FullName() + "." + c.Name)
-		default: // a type that the expression reads has gained or lost fields or numbers
+		default: // a type that the expression reads has gained or lost fields or numbers, so values may differ
 			d.validate(ValidateComputed, t, c, old)
 		}
 	}

@@ -196,7 +196,7 @@ type rules struct {
 
 func rulesOf(t *Table) rules {
 	s, computed := storeTable(t), []origin(nil)
-	s.NextColumn, s.RowDeletion, s.Columnar, s.Locality = 0, nil, "", "" // writes do not depend on these
+	s.NextColumn, s.RowDeletion, s.Columnar, s.Locality = 0, nil, "", "" // writes do not depend on these fields
 	s.Synonym = ""
 	for i, c := range t.Columns {
 		if c.Becoming != nil { // writes obey the new definition already

@@ -105,7 +105,7 @@ func TestDependencies(t *testing.T) {
 				t.Errorf("as it begins, it concerns %q, want %q", got, test.begun)
 			}
 			if begun.Table("O") == nil || begun.Table("T").Column("W") == nil || begun.Table("T").Index("ByV") == nil {
-				return // dropped objects are missing at once, so later dependencies cannot be made
+				return // the statement dropped or renamed an object that the function dependents needs
 			}
 			if got := broken(dependents(begun), next); got != test.complete {
 				t.Errorf("as it completes, it concerns %q, want %q", got, test.complete)

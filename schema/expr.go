@@ -31,7 +31,8 @@ func survey(t *Table, sql, where string) (function string, err error) {
 		}
 		kind := lexer.Token.Kind
 		if kind == "SELECT" || kind == "GRAPH_TABLE" {
-			return "", errors.New("Cannot use non-scalar expressions inside " + where + ".") // becomes part of a longer message
+			// Users see this text as a sentence in a longer message, such as that of usererror.BadCheck.
+			return "", errors.New("Cannot use non-scalar expressions inside " + where + ".")
 		}
 		called := kind == "(" || strings.HasPrefix(last, "CURRENT_") && t.Column(last) == nil
 		if called && nonDeterministic[last] && function == "" {

@@ -135,7 +135,7 @@ func (c *Catalog) Counters() map[TableID]bool {
 // A Restart says that a generator has a new counter in place of an old one.
 type Restart struct {
 	Generator *Generator
-	Before    *Generator // the same generator with its old counter
+	Before    *Generator // the earlier version of Generator, with the old counter
 }
 
 // Restarts lists the generators of c that have another counter than in before, the previous version of the catalog.

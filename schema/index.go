@@ -257,7 +257,7 @@ func (d *draft) alterIndex(s *ast.AlterIndex) error {
 		if at < 0 {
 			return usererror.IndexColumnNotStored(i.FullName(), a.Name.Name)
 		}
-		i.Storing = slices.Delete(i.Storing, at, at+1) // existing entries keep the value, and reads ignore it
+		i.Storing = slices.Delete(i.Storing, at, at+1) // existing entries keep the column's value, and reads ignore it
 		return nil
 	}
 	return usererror.DDLUnimplemented("This form of ALTER INDEX")

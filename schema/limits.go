@@ -15,7 +15,7 @@ const (
 	maxVectorLength    = 2_621_440  // elements of an array with vector_length: a cell of 10 MiB holds this many FLOAT32
 	MaxViews           = 5000       // per database
 	MaxFunctions       = 5000       // per database, without views (Google's Spanner emulator counts both together)
-	maxViewNesting     = 10         // views in a chain, each of which reads the next
+	maxViewNesting     = 10         // views and functions in a chain, each of which names the next
 	MaxChangeStreams   = 10         // per database
 	maxWatchers        = 3          // change streams that watch the same table or the same column
 	maxRetentionHours  = 7 * 24     // hours of version_retention_period

@@ -52,7 +52,7 @@ type loader struct{ *draft }
 type loading struct {
 	*Table
 	stored storedTable
-	before *Table // the table in the version before, or nil
+	before *Table // the table in the previous version of the catalog, or nil
 }
 
 // load decodes the tables in encoded, which are those that differ from the previous version. It makes all of these

@@ -10,9 +10,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// loadExpressions makes the expressions of a table. In format 1, the encoding of an expression does not say which
-// columns the expression reads. For a table with such an expression, loadExpressions compiles all expressions
-// immediately. The expressions of other tables are compiled when they are first evaluated.
+// loadExpressions makes the expressions of a table. If the catalog was stored in format 1 (see Format1), the encoding
+// of an expression does not say which columns the expression reads. For a table with such an expression,
+// loadExpressions compiles all expressions immediately. The expressions of other tables are compiled when they are
+// first evaluated.
 func (l *loader) loadExpressions(t loading) error {
 	for _, s := range t.stored.Checks {
 		uses, err := t.loadColumns(s.Uses)
@@ -161,8 +162,8 @@ func (l *loader) renewCallers(encoded map[TableID][]byte) {
 			changed = append(changed, f)
 		}
 	})
-	// Functions rarely change. Without this return, each of the thousands of versions that a start of the server
-	// decodes would cost a look at thousands of tables.
+	// Functions rarely change. This return saves a loop over all tables for almost every version: a start of the server
+	// may decode thousands of versions, each with thousands of tables.
 	if len(changed) == 0 {
 		return
 	}

@@ -196,7 +196,8 @@ func (c *Catalog) contents(schema string) string {
 	return list.String()
 }
 
-// findSchema returns the name of a schema in the case in which it was created. The schema "" always exists.
+// findSchema finds a schema, ignoring case. It returns the schema's name as CREATE SCHEMA wrote it. The schema ""
+// always exists.
 func (d *draft) findSchema(name string) (string, error) {
 	if name == "" {
 		return "", nil

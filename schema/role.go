@@ -75,7 +75,8 @@ func IsSystemRole(name string) bool { return slices.Contains(systemRoles, name) 
 // Memberships yields the memberships that statements have granted, in order of creation.
 func (c *Catalog) Memberships() iter.Seq[*Membership] { return objectsOf[*Membership](c) }
 
-// role returns the name of a role in the case in which it was created. It returns false if there is no such role.
+// role finds a role, ignoring case. It returns the role's name as the catalog spells it. It returns false if there is
+// no such role.
 func (c *Catalog) role(name string) (string, bool) {
 	for _, system := range systemRoles {
 		if sameName(system, name) {
@@ -208,7 +209,7 @@ func (d *draft) revokeRole(role, member string) {
 	}
 }
 
-// rolesNamed returns the names of the roles in a statement, in the case in which they were created.
+// rolesNamed finds the roles that a statement names, ignoring case. It returns their names as the catalog spells them.
 func (d *draft) rolesNamed(names []*ast.Ident) ([]string, error) {
 	list := make([]string, len(names))
 	for i, n := range names {

@@ -40,9 +40,9 @@ func (c *Catalog) StatisticsPackages() []*StatisticsPackage {
 	return slices.Collect(objectsOf[*StatisticsPackage](c))
 }
 
-// HasStatisticsPackage reports whether a query may use the optimizer statistics package called name. This may be a
-// package that does not exist if the database option optimizer_statistics_package names it: DDL copied from a database
-// in Spanner may set the option to a package of that database.
+// HasStatisticsPackage reports whether a query may use the optimizer statistics package called name. If the database
+// option optimizer_statistics_package names a package, a query may use it even if it does not exist, because DDL copied
+// from a database in Spanner may set the option to a package of that database.
 func (c *Catalog) HasStatisticsPackage(name string) bool {
 	return strings.EqualFold(name, "latest") || name == c.Options[statisticsOption] || c.statisticsPackage(name) != nil
 }

@@ -15,7 +15,7 @@ type clockCompiler struct {
 func (c clockCompiler) Now() time.Time { return c.now }
 
 // TestStatisticsPackagesGo checks that ANALYZE deletes packages that are too old or too many. It must not delete
-// packages with allow_gc = false, nor the one that the database option names.
+// packages with allow_gc = false, nor the package that the database option optimizer_statistics_package names.
 func TestStatisticsPackagesGo(t *testing.T) {
 	c, now := NewCatalog(), time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC)
 	apply := func(statement string) {

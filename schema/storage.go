@@ -67,7 +67,7 @@ type storedTable struct {
 	RowDeletion *storedRowDeletion `json:"row_deletion,omitempty"`
 	Columnar    ColumnarPolicy     `json:"columnar_policy,omitempty"`
 	Locality    string             `json:"locality_group,omitempty"`
-	ProtoBundle int                `json:"proto_bundle,omitempty"` // the Revision of the bundle
+	ProtoBundle int                `json:"proto_bundle,omitempty"` // the Revision of Table.ProtoBundle; 0 if it is nil
 }
 
 type storedRowDeletion struct {
@@ -93,7 +93,8 @@ type storedColumn struct {
 	OnUpdate        *string    `json:"on_update,omitempty"`
 	Identity        *Generator `json:"identity,omitempty"`
 	Generated       *string    `json:"generated,omitempty"`
-	// GeneratedUses lists the columns that Generated reads, in the order of Expr.Uses. In format 1 it is empty.
+	// GeneratedUses lists the columns that Generated reads, in the order of Expr.Uses. It is empty if the catalog
+	// was stored in format 1 (see Format1).
 	GeneratedUses []ColumnID `json:"generated_uses,omitempty"`
 	// GeneratedCalls and DefaultCalls list the functions that Generated and Default call.
 	GeneratedCalls []TableID `json:"generated_calls,omitempty"`
@@ -309,8 +310,9 @@ type Format1 struct {
 	Tables []json.RawMessage `json:"tables"`
 }
 
-// Split returns the same catalog as an Encoding that refers to no previous version, so it has all tables. If two
-// versions define a table in the same way, the encodings of the table are equal byte for byte.
+// Split converts a catalog from format 1 to an Encoding. The Encoding refers to no previous version, so it has all
+// tables. If two versions of the catalog define a table in the same way, the encodings of the table are equal byte for
+// byte.
 func (c *Format1) Split() (*Encoding, error) {
 	e := &Encoding{Objects: make(map[TableID][]byte, len(c.Tables))}
 	for _, data := range c.Tables {

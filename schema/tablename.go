@@ -111,8 +111,8 @@ func (d *draft) giveNames(list []renaming) error {
 	return nil
 }
 
-// revalidateRenamed compiles again the views and functions that name a renamed table. They compile only if there is a
-// table under the old name: another table that has it now, or the same one if the old name is its synonym.
+// revalidateRenamed compiles again the views and functions that name a renamed table. They compile only if a table
+// still has the old name: another table, or the renamed table if the old name is now its synonym.
 func (d *draft) revalidateRenamed(list []renaming) error {
 	for _, r := range list {
 		if err := d.revalidate("rename TABLE", r.from, d.dependentsOf(r.table.ID, nil)); err != nil {

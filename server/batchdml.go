@@ -38,10 +38,13 @@ func (s *service) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBat
 		reply, failure := s.runBatch(ctx, &sc, req, c)
 		c.Failure = failure
 		if len(reply.ResultSets) == 0 {
-			closing = &failure // without results, the client does not learn the id of a transaction that begins here
+			// The reply has no result that could hold the id of a transaction that begins here. With an error,
+			// sc.close forgets this transaction.
+			closing = &failure
 		}
 		if !mayRepeat(ctx, failure) {
-			sc.writer.RollbackTo(before) // if the client resends the batch, the server runs all its statements again
+			// The reply is not stored, so if the client resends the batch, the server runs all its statements again.
+			sc.writer.RollbackTo(before)
 			sc.open.mutations = mutations
 			return replay{err: failure}
 		}

@@ -20,7 +20,7 @@ type discard struct{ bytes int }
 func (d *discard) send(m any) error {
 	f, ok := m.(*rpc.Frame)
 	if !ok {
-		return nil // gRPC would encode this message
+		return nil // gRPC would encode this message itself, so there is no frame to release
 	}
 	d.bytes += len(f.Data)
 	f.Release()

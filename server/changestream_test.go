@@ -197,7 +197,7 @@ func TestChangeStream(t *testing.T) {
 	}
 }
 
-// insertPlain commits rows of the table Plain.
+// insertPlain inserts rows with the given keys into the table Plain by one commit, and returns its commit timestamp.
 func (x *traffic) insertPlain(keys ...int) time.Time {
 	x.Helper()
 	var muts []*spanner.Mutation

@@ -47,7 +47,7 @@ func BenchmarkWatchedWrites(b *testing.B) {
 			for b.Loop() {
 				req := new(spannerpb.CommitRequest)
 				h.ok(proto.Unmarshal(messages[number/singersRows%len(messages)], req))
-				for _, m := range req.Mutations { // each commit writes other rows, whose keys are scattered
+				for _, m := range req.Mutations { // gives each row a new key, far from the key before it
 					key := uint64(number) * 0x9E3779B97F4A7C15 >> 1
 					m.GetInsertOrUpdate().Values[0].Values[0] = structpb.NewStringValue(fmt.Sprint(key))
 					number++

@@ -68,7 +68,8 @@ type commitWork struct {
 // commit applies the mutations to the transaction tx and commits it.
 func (c *commitWork) commit(ctx context.Context, tx *txn.Tx, o txn.CommitOptions) (mvcc.Timestamp, error) {
 	if half := c.memory.Used() / 2; half > memory.FreeBytes {
-		tx.Prepay(c.memory, half) // half of the memory charged for the request's message is meant for its writes
+		// Half of what the request was charged for its message is meant for the writes that the message becomes.
+		tx.Prepay(c.memory, half)
 	}
 	o.Memory = c.memory
 	before := tx.Stats().LockWait

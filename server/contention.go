@@ -19,7 +19,7 @@ const (
 // switches profiling on, and stop switches it off. Profiling is on only during such a request, because it makes each
 // wait more expensive.
 func contention(profile string, keep, stop func()) http.HandlerFunc {
-	var one sync.Mutex // one request at a time
+	var one sync.Mutex // held by the request that profiles, because the settings of profiling are those of the process
 	return func(w http.ResponseWriter, r *http.Request) {
 		one.Lock()
 		defer one.Unlock()

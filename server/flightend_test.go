@@ -94,7 +94,8 @@ func TestDropWhileStalled(t *testing.T) {
 				_, err = read2.Recv()
 			}
 			h.fails(err, codes.NotFound)
-		} else if err := reader.Err(); err != nil { // on a busy machine, the stream may have stalled before the drop
+		} else if err := reader.Err(); err != nil {
+			// On a busy machine, the stream may have stalled before the drop, although the test did not wait for that.
 			h.fails(err, codes.NotFound)
 		} else if read != rows {
 			t.Errorf("%d rows", read)

@@ -429,7 +429,7 @@ func (c collector) Send(d *arrowflight.FlightData) error {
 }
 
 // TestFlightPreparedOutlives checks that a prepared statement can be used after its transaction has ended. It then runs
-// in the next transaction of its connection; after that one has ended too, it runs without a transaction. The server
+// in the next transaction of its connection; after this one has ended too, it runs without a transaction. The server
 // must refuse the statement if it is not clear in which transaction to run it, or if that transaction was lost.
 func TestFlightPreparedOutlives(t *testing.T) {
 	h := newHarness(t)
@@ -501,8 +501,8 @@ func TestFlightPreparedOutlives(t *testing.T) {
 	h.fails(insert(5), codes.Aborted)
 	h.ok(tx.Rollback(f.ctx))
 
-	// If two transactions of the connection are open at once, the server chooses neither. But the statement still runs
-	// in the transaction in which it was prepared while that one is open.
+	// If two transactions of the connection are open at once, the server moves the statement to neither. But the
+	// statement runs in the transaction in which it was prepared as long as this transaction is open.
 	first := begin(f)
 	prepare(first)
 	second := begin(f)

@@ -50,7 +50,7 @@ func TestDistinctTexts(t *testing.T) {
 	for i := range bad {
 		run(fmt.Sprintf("SELEC %d -- %s", i, padding), fmt.Sprint(i, padding), codes.InvalidArgument)
 	}
-	const bound = 160 << 20 // bytes; the statements together have 300 MB
+	const bound = 160 << 20 // limit for the growth of the heap in bytes; the statements together have 300 MB
 	if grown := heapBytes() - before; grown > bound {
 		t.Errorf("the heap grew by %d MiB", grown>>20)
 	}

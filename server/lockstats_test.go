@@ -104,7 +104,9 @@ func TestLockingDelay(t *testing.T) {
 	if len(list) != 1 || len(list[0].Events) != 3 {
 		t.Fatalf("timelines: %+v", list)
 	}
-	events := map[live.EventKind]live.Event{} // a read is recorded when its handler returns, which can be after the commit
+	// The test finds events by their kinds, because their order varies: a read is recorded when its handler returns,
+	// which can be after the commit.
+	events := map[live.EventKind]live.Event{}
 	for _, e := range list[0].Events {
 		events[e.Kind] = e
 	}

@@ -65,7 +65,7 @@ func TestUploads(t *testing.T) {
 	group.Wait()
 	_, err := h.data.Commit(h.ctx, singleUse(ses, insertData(1, data)))
 	h.ok(err)
-	_, err = h.data.Commit(h.ctx, singleUse(ses, insertData(2, 8*mib))) // for which 85 MiB are charged
+	_, err = h.data.Commit(h.ctx, singleUse(ses, insertData(2, 8*mib))) // would be charged 85 MiB, more than the budget
 	h.fails(err, codes.ResourceExhausted)
 	_, err = h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 1"})
 	h.ok(err)

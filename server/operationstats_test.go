@@ -120,7 +120,7 @@ func TestActiveQueries(t *testing.T) {
 		API_CLIENT_HEADER LIKE '%gl-go/%', USER_AGENT_HEADER LIKE '%grpc-go%', SERVER_REGION, PRIORITY, TRANSACTION_TYPE, START_TIME BETWEEN '2030-01-02T03:04:00Z' AND '2030-01-02T03:05:00Z'
 		FROM SPANNER_SYS.OLDEST_ACTIVE_QUERIES WHERE TEXT NOT LIKE '%ACTIVE%'`,
 		"UPDATE Plain SET V = 'waits' WHERE K = 1|true|false|true|true|127.0.0.1|true|true|null|PRIORITY_LOW|READ_WRITE|true")
-	// Two queries are active: the one that waits, and this one.
+	// Two queries are active: the update that waits for the lock, and the query of these statistics itself.
 	x.shows(`SELECT s.ACTIVE_COUNT, s.COUNT_OLDER_THAN_1S, s.COUNT_OLDER_THAN_10S, s.COUNT_OLDER_THAN_100S, s.OLDEST_START_TIME = q.START_TIME
 		FROM SPANNER_SYS.ACTIVE_QUERIES_SUMMARY s, SPANNER_SYS.OLDEST_ACTIVE_QUERIES q WHERE q.TEXT NOT LIKE '%ACTIVE%'`, "2|1|0|0|true")
 	release()

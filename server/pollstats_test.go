@@ -70,11 +70,11 @@ func (p *poller) scanned(sql string, polls, rows int) {
 // A poll scans as many index rows as it returns, and at most one more for each shard.
 func TestPollStats(t *testing.T) {
 	p := newPoller(t, 1000, 37, 100)
-	for i := range 5 { // a watcher that has many rows to catch up with
+	for i := range 5 { // polls of a watcher that is far behind: each returns 100 rows, the limit
 		p.poll(pollSQL, 100*i, 100)
 	}
 	p.scanned(pollSQL, 5, 100)
-	for range 3 { // a watcher that finds the last ten of the 1,000 rows in each poll
+	for range 3 { // polls that return only the last ten of the 1,000 rows
 		p.poll(pollSQL, 989, 10)
 	}
 	p.scanned(pollSQL, 3, 10)

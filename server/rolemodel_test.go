@@ -55,7 +55,7 @@ type roleModel struct {
 	granted  map[string]map[need]bool   // by role
 	members  map[string]map[string]bool // for each member, the roles of which it is a member
 
-	allowed, denied int // numbers of requests
+	allowed, denied int // numbers of requests that the model allows, and that it denies
 }
 
 // TestRoleModel creates roles, grants and revokes privileges at random, and sends random requests in sessions of the
@@ -306,7 +306,7 @@ func (m *roleModel) read(ses string) (string, []need, error) {
 	return req.String(), needs, err
 }
 
-// defaultNeeds returns the privileges that an insert into these columns of a table needs additionally if a sequence
+// defaultNeeds returns the privileges that an insert into the given columns of a table needs additionally if a sequence
 // generates the key.
 func defaultNeeds(table string, columns []string) []need {
 	if table != "U" || slices.Contains(columns, "K") {

@@ -143,7 +143,8 @@ func (sc *scope) enter(t *transaction) error {
 	if err := open.tx.Enter(); err != nil {
 		return err
 	}
-	open.tx.Leave() // each read and write of the request enters the transaction again by itself
+	// Enter has only checked that the transaction can be used. Each read or write of the request enters it again.
+	open.tx.Leave()
 	sc.open, sc.writer = open, open.tx.Request()
 	return nil
 }

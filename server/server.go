@@ -30,8 +30,8 @@ type Config struct {
 	Log   *slog.Logger
 	// Random is the source of the random names of sessions; nil means the system's random numbers.
 	Random io.Reader
-	// NoStatistics turns the server's measuring and counting off. The registry has a setting of its own for its
-	// statistics.
+	// NoStatistics turns off the measuring of CPU time, and all metrics except those of Go and of the process. The
+	// registry has a setting of its own for the statistics in SPANNER_SYS.
 	NoStatistics bool
 	// Memory is the budget for the memory of requests; nil means that there is no limit.
 	Memory *memory.Budget

@@ -87,7 +87,7 @@ func TestDeadlineInLockWait(t *testing.T) {
 	_, err := h.sql(ses, byID(older), 1, update)
 	h.ok(err)
 	waited := false
-	for limit := 100 * time.Millisecond; !waited; limit *= 2 { // until a request waits before its deadline
+	for limit := 100 * time.Millisecond; !waited; limit *= 2 { // until the deadline leaves time to wait for the lock
 		ctx, cancel := context.WithTimeout(h.ctx, limit)
 		ended := make(chan error, 1)
 		go func() {

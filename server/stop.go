@@ -21,7 +21,7 @@ func (s *Server) Close() error {
 	s.http.Drain(closeGrace)
 	ending.Wait()
 	s.admin.Wait()
-	s.data.sessions.sweep(s.cfg.Clock()) // stores the last use of sessions
+	s.data.sessions.sweep(s.cfg.Clock()) // stores when each session was last used
 	err := s.http.Close()
 	s.tasks.Wait()
 	return err

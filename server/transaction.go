@@ -77,7 +77,7 @@ const (
 	readOnlyID      = 'r'
 	readWriteIDSize = 1 + 4 + 8 + token.ChecksumSize
 	readOnlyIDSize  = 1 + 8 + token.ChecksumSize
-	largestSealedID = 160 // large enough for most ids with their session's name
+	largestSealedID = 160 // bytes for an id and the name of its session; longer ones need an allocation
 )
 
 // sealID appends the checksum to an id that the session will use.
@@ -275,7 +275,7 @@ func (t *transaction) end(outcome error, committed *txn.Outcome) {
 	t.open.end(tx, t.all.clock(), failure)
 	t.open, t.outcome, t.committed = nil, outcome, committed
 	if committed != nil && tx.Stats().Keys > 0 {
-		t.all.remove(t) // the outcome is in the store too
+		t.all.remove(t) // later requests get the outcome from the store
 	} else {
 		t.all.finished(t)
 	}
@@ -288,7 +288,7 @@ func (t *openTransaction) LockWait() time.Duration { return t.tx.Stats().LockWai
 // transaction, or when the transaction has been idle for too long.
 func (t *transaction) abandon() {
 	open, _ := t.current()
-	if open == nil || open.tx.Rollback() != nil { // it is partitioned or has ended
+	if open == nil || open.tx.Rollback() != nil { // the transaction is partitioned or has ended
 		return
 	}
 	t.end(usererror.TransactionClosed(), nil)

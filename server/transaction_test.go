@@ -263,7 +263,7 @@ func TestTransactionOptionsAreChecked(t *testing.T) {
 	_, err = h.data.Commit(h.ctx, late)
 	h.fails(err, codes.InvalidArgument)
 	tagged := singleUse(ses)
-	tagged.RequestOptions = &spannerpb.RequestOptions{TransactionTag: "é"} // statistics show an underscore
+	tagged.RequestOptions = &spannerpb.RequestOptions{TransactionTag: "é"} // the server accepts any tag
 	_, err = h.data.Commit(h.ctx, tagged)
 	h.ok(err)
 }
@@ -281,7 +281,7 @@ func TestPartitionedDML(t *testing.T) {
 		t.Errorf("bad stats %v", rs.Stats)
 	}
 	h.insert(ses, list("3", "c"))
-	rs, err = h.sql(ses, byID(id), 1, "UPDATE Singers SET Name = 'z' WHERE true") // as if its reply had been lost
+	rs, err = h.sql(ses, byID(id), 1, "UPDATE Singers SET Name = 'z' WHERE true") // sent again, as after a lost reply
 	h.ok(err)
 	if rs.Stats.GetRowCountLowerBound() != 2 {
 		t.Errorf("bad stats %v of the statement that was sent again", rs.Stats)

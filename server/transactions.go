@@ -18,7 +18,7 @@ type transactions struct {
 	clock  func() time.Time
 	budget *memory.Budget
 	tokens token.Key
-	start  uint32        // number of the server's start, see database.Identity
+	start  uint32        // how many times the store has been opened: see database.Identity
 	last   atomic.Uint64 // highest number in an id so far
 	byKey  sync.Map      // txn.ClientID → *transaction
 

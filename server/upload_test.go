@@ -189,7 +189,7 @@ func TestSecondMessage(t *testing.T) {
 	if code, text := w.answered(7); code != "0" {
 		t.Errorf("a later request: %s %s", code, text)
 	}
-	_ = w.framer.WriteData(7, false, second) // belongs to a request that was answered
+	_ = w.framer.WriteData(7, false, second) // data of a request that was answered already, which the server drops
 	w.begin(9, "ExecuteSql")
 	w.send(9, true, query, nil)
 	if code, text := w.answered(9); code != "0" {

@@ -105,7 +105,8 @@ func (w *hiddenWorld) fill() {
 
 func (w *hiddenWorld) one(list ...string) string { return list[w.IntN(len(list))] }
 
-// views creates the views of a seed, V and two views of V, and sends queries of them.
+// views creates random views: V selects from the tables T and W, and O and D select from V. It sends queries of each
+// view.
 func (w *hiddenWorld) views(seed uint64) {
 	text := w.view("T", "W")
 	above := w.filterOf("V")
@@ -269,8 +270,9 @@ func (w *hiddenWorld) safe() string {
 		"v.K > 500010 OR v.N < 7000002", "v.K >= 500005", "v.N != 7000006", "v.B LIKE 's00%'")
 }
 
-// query returns a random query of $v. strict says that the query must not fail, because its conditions fail for no row
-// of the view. compare says that the query returns the same rows with every plan.
+// query returns a random query in which $v stands for the name of a view. strict says that the query must not fail,
+// because its conditions fail for no row of the view. compare says that the query returns the same rows with every
+// plan.
 func (w *hiddenWorld) query() (sql string, strict, compare bool) {
 	hints := w.one("", "", "", "@{JOIN_METHOD=HASH_JOIN}", "@{JOIN_METHOD=APPLY_JOIN}", "@{FORCE_JOIN_ORDER=TRUE}", "@{SCAN_METHOD=BATCH}", "@{SCAN_METHOD=COLUMNAR}", "@{FORCE_INDEX=_BASE_TABLE}",
 		"@{HASH_JOIN_BUILD_SIDE=BUILD_LEFT, JOIN_METHOD=HASH_JOIN}")

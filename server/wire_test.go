@@ -39,7 +39,7 @@ type wire struct {
 	coder  *hpack.Encoder
 	mu     sync.Mutex // guards writing to conn
 
-	answers map[uint32]http2.MetaHeadersFrame // last headers of each stream; only answered uses it
+	answers map[uint32]http2.MetaHeadersFrame // last headers of each stream; only the method answered uses this map
 }
 
 // newWire sends the client's preface of HTTP/2 on a connection.
@@ -289,7 +289,7 @@ func TestForeignPages(t *testing.T) {
 	host := strings.TrimPrefix(h.rest, "http://")
 	_, port, _ := net.SplitHostPort(host)
 	for _, c := range []struct {
-		headers string // the headers of the request, as name: value, ...
+		headers string // headers of the request, as "name: value", separated by commas
 		want    int
 	}{
 		{"", 200},
@@ -406,7 +406,7 @@ func TestSlowClients(t *testing.T) {
 	for name, c := range map[string]struct {
 		after  time.Duration
 		within time.Duration
-		client func(t *testing.T, grpc, http *pipes) error // returns when the server has closed the connection
+		client func(t *testing.T, grpc, http *pipes) error // acts as the client until the server closes the connection
 	}{
 		"gRPC: nothing": {listener.HandshakeTime, time.Second, func(_ *testing.T, grpc, _ *pipes) error {
 			_, err := io.Copy(io.Discard, grpc.dial())

@@ -29,11 +29,11 @@ const Exists = "_exists"
 type Access struct {
 	op      Op
 	target  string    // name of the table or index
-	columns []string  // names without Exists, sorted
+	columns []string  // names of the columns without Exists, sorted
 	names   []string  // Target.Column for each column, sorted
 	entries []*Access // if a table is written: the accesses to its indexes
 	hash    uint64
-	// fingerprint is the fingerprint of names.
+	// fingerprint is the fingerprint of the elements of names, joined by commas.
 	fingerprint int64
 }
 

@@ -155,7 +155,7 @@ func (c *Collector) closeMinutes(sets []*set) error {
 	}
 	if err := c.storeMinutes(minutes); err != nil {
 		for _, m := range minutes {
-			c.setAside(m) // so that the next call tries again
+			c.setAside(m) // so that the next call of closeMinutes tries again to store this minute
 		}
 		return fmt.Errorf("store statistics: %w", err)
 	}
@@ -221,7 +221,7 @@ func (c *Collector) rollUp(now time.Time) error {
 // stored shorter ones.
 func (c *Collector) rollUpFamily(resolution, family int, end time.Time) error {
 	if family == tableSizes {
-		return nil // table sizes are sampled once an hour
+		return nil // table sizes are sampled once an hour, so there are no shorter intervals to add up
 	}
 	from, err := c.newest(resolution, family)
 	if err != nil {

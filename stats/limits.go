@@ -7,7 +7,7 @@ import "time"
 // https://cloud.google.com/spanner/docs/introspection/troubleshooting-with-tags#limitations.
 const (
 	maxText = 64 << 10
-	maxTag  = 50 // characters, see Tag
+	maxTag  = 50 // how many characters of a tag are shown (see Tag)
 )
 
 // Limits of what is stored for an interval.

@@ -51,9 +51,9 @@ const (
 	millionth = 1e6
 )
 
-// average returns a column that shows the tally's sums[i], divided by unit and by the number of executions, which the
-// function in the parameter of returns. This number is 0 if an earlier interval has counted the execution, and this
-// interval has only a part of its cost (see Query.Continues). Then the sum is divided by unit only.
+// average returns a column that shows the tally's sums[i], divided by unit and by the number of executions. The
+// parameter of() returns this number. It is 0 if an earlier interval has counted the execution, and this interval has
+// only a part of its cost (see Query.Continues). Then the sum is divided by unit only.
 func average(name string, i int, unit float64, of func(*tally) int64) column {
 	return column{name: name, typ: value.Float64Type, of: func(r row) value.Value {
 		return value.OfFloat64(float64(r.sums[i]) / unit / float64(max(of(r.tally), 1)))

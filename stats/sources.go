@@ -10,9 +10,9 @@ import (
 // Sources are functions that return data of other packages. Such data is computed when it is needed, not recorded. If a
 // function is nil, its tables are empty.
 type Sources struct {
-	// Sizes is called once an hour.
+	// Sizes returns the sizes of tables and indexes. It is called once an hour.
 	Sizes func() ([]TableSize, error)
-	// Splits is called once a minute, for the minute that has just ended.
+	// Splits returns the load of splits in the minute that has just ended. It is called once a minute.
 	Splits func(end time.Time) []SplitLoad
 	// The functions that follow are called when their tables are read.
 	SplitPoints      func() []SplitPoint
@@ -29,10 +29,10 @@ type TableSize struct {
 
 // SplitLoad is the load of a split in one minute.
 type SplitLoad struct {
-	Start, Limit string   // in the form of KeyText, or SplitBegin and SplitEnd
+	Start, Limit string   // bounds of the split's range of keys: formatted by KeyText, or SplitBegin and SplitEnd
 	Tables       []string // the tables with rows in the split
 	Score        int64    // CPU use of the split, 0 to 100
-	Unsplittable []string // reasons why it cannot be split, such as HOT_ROW
+	Unsplittable []string // reasons why the split cannot be divided further, such as HOT_ROW
 }
 
 // How tables show the beginning and the end of a database's key range.

@@ -55,9 +55,9 @@ const maxSums = querySums
 type tally struct {
 	subject subject
 	sums    [maxSums]int64             // the family defines what each sum means
-	dist    *distribution.Distribution // nil until a duration was observed
+	dist    *distribution.Distribution // distribution of latencies; nil until a latency was observed
 	written []written                  // sorted by table
-	samples []LockRequest              // sorted; at most lockSamples
+	samples []LockRequest              // examples of lock requests, sorted; at most lockSamples
 	shown   int                        // of a transaction: the number of accesses whose columns are in subject.lists
 }
 

@@ -15,12 +15,12 @@ const maxAhead = 512 << 10
 // by its key.
 type ahead struct {
 	keys   []byte     // the keys that Expect has announced, one after the other
-	points []aheadRow // in the order of the calls of Expect
+	points []aheadRow // one for each announced key, in the order of the calls of Expect
 	next   int        // the index in points of the first key that Reopen has not asked for
-	vals   []byte     // the values of the rows that were found
+	vals   []byte     // the values of the rows that ReadAhead has found
 
 	order  []int32  // indexes into points, by descending key
-	sorted [][]byte // the announced keys in this order
+	sorted [][]byte // the announced keys in descending order, for GetEach
 }
 
 // aheadRow is a key that Expect has announced. read says whether ReadAhead has read the key. If it has, ok says whether

@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// batchMemory is a mapWriter that is also a BatchView.
+// batchMemory is a mapWriter that is also a BatchView. The field each holds the keys of the last call of GetEach.
 type batchMemory struct {
 	*mapWriter
 	each [][]byte

@@ -72,8 +72,9 @@ func (c *Changes) captureWrite(ctx context.Context, b *rowBuilder, key []byte, o
 	return c.capture(ctx, b.target, Insert, key, nil, b.row, b.written)
 }
 
-// capture tells the change streams that watch the table about a change of a row of g. Unless op is Delete, c.pendKey
-// must list the pending commit timestamps in the row's key.
+// capture tells the change streams that watch table g about a change of one of its rows. For Insert and Update,
+// c.pendKey must hold the positions of pending commit timestamps in the row's key. For Delete, capture finds them
+// itself.
 func (c *Changes) capture(ctx context.Context, g *target, op Op, key []byte, old, row []value.Value, written []bool) error {
 	if g.watches == nil {
 		return nil

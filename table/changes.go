@@ -20,7 +20,7 @@ import (
 type Changes struct {
 	w     Writer
 	now   time.Time
-	count int64 // the mutations counted so far
+	count int64 // how many mutations the changes so far count as
 	bytes int64 // size of the keys and values written, in bytes
 	// maxCount and maxBytes are the highest permitted values of the fields count and bytes. A write that exceeds one
 	// of them fails.
@@ -30,17 +30,17 @@ type Changes struct {
 	dml     bool
 	tables  *Descriptors
 	targets []*target   // one for each table that was written so far; a short list
-	last    *rowBuilder // the builder of the last row
+	last    *rowBuilder // the rowBuilder of the last insert or update; reused if it fits the next one
 	// proposer makes the rows that Propose returns; nil before the first call.
 	proposer *rowBuilder
 	pending  []func(ctx context.Context) error
 	deleted  []deletion // the keys and ranges that Delete mutations have deleted
 	written  []Written
-	touched  map[string]bool // keys of rows that INSERT OR UPDATE has written
-	actions  *actions        // nil for DML, and for mutations that cannot conflict
+	touched  map[string]bool // keys of rows that InsertOrUpdate has written; it must not write a row twice
+	actions  *actions        // finds mutations that conflict; nil for DML, and if no mutations can conflict
 	// parent is the key of the last parent row that checkParent found. Further children of this row need no read.
 	parent []byte
-	change *Change // reused for each captured change; nil before the first
+	change *Change // buffer for the argument of Writer.Capture; nil before the first captured change
 
 	// Buffers for keys and values, reused for each row.
 	key, val, oldKey   []byte
@@ -73,7 +73,7 @@ const (
 	valueRoom = 448
 )
 
-// Count returns the number of mutations counted so far.
+// Count returns how many mutations the changes so far count as towards the limit MaxMutations.
 func (c *Changes) Count() int64 { return c.count }
 
 // Bytes returns the size in bytes of the keys and values written so far. It includes index entries and the keys of
@@ -102,7 +102,7 @@ func (c *Changes) wrote(t *schema.Table, rows int64, bytes int) {
 }
 
 // Insert inserts a row and returns the whole row, one value for each column, indexed by Ordinal. It fails if a row
-// with this key exists. The rows that methods of Changes return are valid until the next call.
+// with this key exists. The rows that methods of Changes return are valid until the next call of a method.
 func (c *Changes) Insert(ctx context.Context, t *schema.Table, columns []*schema.Column, vals []value.Value) ([]value.Value, error) {
 	b, err := c.builder(t, Insert, columns)
 	if err != nil {
@@ -248,7 +248,8 @@ func (c *Changes) target(t *schema.Table) (*target, error) {
 	return g, nil
 }
 
-// builder returns a rowBuilder for this table, operation and list of columns. It reuses the last one if that fits.
+// builder returns a rowBuilder for this table, operation and list of columns. It reuses c.last if that was made for the
+// same table, operation and columns.
 func (c *Changes) builder(t *schema.Table, op Op, columns []*schema.Column) (*rowBuilder, error) {
 	if b := c.last; b != nil && b.table == t && b.op == op && sameColumns(b.columns, columns) {
 		return b, nil

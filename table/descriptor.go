@@ -162,8 +162,8 @@ func sortByID(columns []*schema.Column) {
 	slices.SortFunc(columns, func(a, b *schema.Column) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// orderGenerated lists the generated columns for which wanted returns true, and the generated columns that they read,
-// directly or not. Each column comes after those that it reads.
+// orderGenerated lists the generated columns for which the function wanted returns true, and the generated columns that
+// they read, directly or not. Each column comes after those that it reads.
 func orderGenerated(t *schema.Table, wanted func(*schema.Column) bool) (order []*schema.Column, err error) {
 	const visiting, done = 1, 2
 	state := make([]uint8, len(t.Columns))

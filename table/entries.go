@@ -163,7 +163,8 @@ func keysIn(ctx context.Context, view View, l *Layout, span Span, lock Lock, exc
 	return n, cur.Err()
 }
 
-// entryColumns lists the columns that an entry of x holds: key columns, suffix and STORING columns.
+// entryColumns lists the columns that an entry of x holds: the columns of the declared key, the other columns of the
+// primary key (x.Suffix), and the STORING columns.
 func entryColumns(x *schema.Index) []*schema.Column {
 	columns := make([]*schema.Column, 0, len(x.Key)+len(x.Suffix)+len(x.Storing))
 	for _, p := range x.Key {

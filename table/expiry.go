@@ -11,7 +11,7 @@ import (
 
 // Expired is a row that the row deletion policy of its table allows to be deleted.
 type Expired struct {
-	Key []byte    // as stored
+	Key []byte    // the stored key of the row
 	At  time.Time // the value of the policy's column
 }
 

@@ -141,8 +141,8 @@ func (c *Changes) checkReferenced(ctx context.Context, r reference) error {
 	return nil
 }
 
-// referencesTo lists the keys to which other rows may refer and which the row old has, but the row that replaces it
-// does not have. The parameter row is the replacement; it is nil if the row old was deleted.
+// referencesTo lists the keys that foreign keys can refer to and that the row old has, but its replacement does not
+// have. The parameter row is the replacement; it is nil if the row old was deleted.
 func (c *Changes) referencesTo(g *target, old, row []value.Value) []reference {
 	var list []reference
 	for _, fk := range g.referencedBy {

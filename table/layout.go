@@ -314,7 +314,7 @@ func (l *Layout) Reaches(r Span) bool {
 func (l *Layout) next(from []byte) []byte {
 	var offsets [maxStoredParts]int
 	at := l.walk(from, offsets[:len(l.Key)])
-	if at.where == ownKey || at.where == badKey { // a bound need not be a whole key
+	if at.where == ownKey || at.where == badKey { // walk finds badKey, too, if a bound has fewer parts than a key
 		return from
 	}
 	return l.appendSkip(nil, from, at)
@@ -360,8 +360,8 @@ func (l *Layout) Owns(key []byte) bool {
 	return l.walk(key, buf[:len(l.Key)]).where == ownKey
 }
 
-// walk stores in offsets the offset at which each part of key begins. It stops where key differs from the keys of this
-// layout.
+// walk says where key lies relative to the keys of this layout, and stores in offsets the offset at which each part of
+// key begins. It stops where key differs from the keys of this layout.
 func (l *Layout) walk(key []byte, offsets []int) place {
 	n, m := 0, 0
 	for i := 0; ; i++ {

@@ -31,7 +31,7 @@ type loadCheck uint8
 
 const (
 	checkNull  loadCheck = iota // only that the value is not NULL where NULL is not allowed
-	checkShort                  // also that the text is valid and not longer than the column permits
+	checkShort                  // as checkNull, and that the text is valid and not longer than the column permits
 	checkWhole                  // all checks of checkValue
 )
 
@@ -180,7 +180,7 @@ func (l *loadedColumn) checkAt(c *Changes, t *schema.Table, row int) error {
 	return c.checkValue(t, l.column, l.source.Value(row))
 }
 
-// add appends a row to a run.
+// add appends one row of the input to the run r.
 func (l *loader) add(c *Changes, r *Run, row int) error {
 	c.key = l.appendKey(c.key[:0], row)
 	if err := l.checkKeySizeAt(len(c.key), row); err != nil {
@@ -203,7 +203,7 @@ func (l *loader) add(c *Changes, r *Run, row int) error {
 	return nil
 }
 
-// appendKey appends the key of a row.
+// appendKey appends the key of one row of the input to dst.
 func (l *loader) appendKey(dst []byte, row int) []byte {
 	markers := l.layout.markers
 	for i := 0; ; i++ {

@@ -176,7 +176,7 @@ func (c *memoryCursor) Next() bool {
 	ok := false
 	switch {
 	case c.reverse && !c.begun:
-		// The reverse cursor begins here at the last key before its end.
+		// The first call of Next in reverse moves to the last key before c.end.
 		if ok = c.iter.Seek(c.end); ok {
 			ok = c.iter.Prev()
 		} else {

@@ -289,7 +289,8 @@ func (s valueSource) AppendKey(dst []byte, row int, desc bool) []byte {
 	return value.AppendKey(dst, s.values[row], desc)
 }
 
-// randomRow returns a random row that t has in the model. Sometimes it returns nil, and always if t is empty.
+// randomRow returns a random row that t has in the model. It returns nil if t has no rows, and otherwise in
+// one of five calls.
 func (m *model) randomRow(t *schema.Table) []value.Value {
 	if len(m.rows[t]) == 0 || m.r.IntN(5) == 0 {
 		return nil
@@ -399,7 +400,7 @@ func (m *model) mutateRow(mut *Mutation, vals []value.Value, deleted map[string]
 	for i, c := range mut.Columns {
 		row[c.Ordinal], given[c.Ordinal] = vals[i], true
 		if c.KeyOrdinal >= 0 {
-			row[c.Ordinal] = value.AsKey(vals[i]) // a key has one zero and one NaN
+			row[c.Ordinal] = value.AsKey(vals[i]) // a key holds 0 in place of -0, and one NaN in place of all NaNs
 		}
 		if c.NotNull && vals[i].IsNull() {
 			return codes.FailedPrecondition

@@ -17,7 +17,7 @@ type Projection struct {
 	Columns []*schema.Column // in the order of the result; a column may repeat
 
 	sources []source          // one for each column in Columns
-	fields  []schema.ColumnID // the IDs of the columns that are stored in a row's value, ascending
+	fields  []schema.ColumnID // the IDs of the columns that are read from a row's value, ascending
 	virtual []virtual         // the virtual columns to compute; each comes after those that it reads
 	// pending lists the columns that can hold a pending commit timestamp, with their sources. A read without
 	// AllowPending fails at a row in which such a timestamp is pending. For a table the list has only columns that the
@@ -33,8 +33,8 @@ type pendingSource struct {
 // source says where a read finds the value of a column.
 type source struct {
 	kind  sourceKind
-	place int // the index of the key part, of the field, or of the virtual column, depending on kind
-	field int // for fromEither: the index in Projection.fields
+	place int // the index in Layout.Key, Projection.fields or Projection.virtual, depending on kind
+	field int // for fromEither: the index of the column's ID in Projection.fields; place is the index in Layout.Key
 	desc  bool
 	typ   *value.Type
 	// size is the data size in bytes of each value if all values of the type have the same size; otherwise it is
@@ -43,8 +43,8 @@ type source struct {
 }
 
 const (
-	sizeOfPayload = 0  // the data size is the length of the payload
-	sizeOfParts   = -1 // the data size depends on the contents of the payload (see value.RowDataSize)
+	sizeOfPayload = 0  // the data size of a value is the length of its stored bytes
+	sizeOfParts   = -1 // the data size of a value depends on the contents of its stored bytes (see value.RowDataSize)
 )
 
 func sizeOf(t *value.Type) int {
@@ -104,9 +104,10 @@ func NewProjection(t *schema.Table, index *schema.Index, columns []*schema.Colum
 	return p, nil
 }
 
-// source finds where the value of c is stored. In the result, a field has its ColumnID in place of its index, until
-// numberFields replaces the ID. depth is the number of generated columns that led to c, each computed from the next;
-// it is limited, so that a cycle ends in an error.
+// source finds where the value of c is stored. If it is stored in the rows' values, the result holds the ID of c where
+// the index in p.fields belongs; numberFields later replaces the ID by the index. If c is computed, source calls itself
+// for the columns that c reads. depth is the number of such nested calls. It is limited, so that a cycle of generated
+// columns ends in an error.
 func (p *Projection) source(c *schema.Column, depth int) (source, error) {
 	if c.Ordinal < 0 {
 		return p.virtualSource(c, depth)
@@ -151,7 +152,8 @@ func (p *Projection) virtualSource(c *schema.Column, depth int) (source, error) 
 	return source{kind: computed, place: len(p.virtual) - 1, typ: c.Type}, nil
 }
 
-// numberFields sorts the fields, and replaces each ColumnID in sources by the column's index among the fields.
+// numberFields sorts p.fields, and replaces each column ID that the method source has left in a source by the index of
+// the ID in p.fields.
 func (p *Projection) numberFields() {
 	slices.Sort(p.fields)
 	p.fields = slices.Compact(p.fields)
@@ -187,9 +189,9 @@ type located struct {
 	key, val []byte
 	offsets  []int         // the offsets in key at which the key parts begin
 	fields   []field       // the positions of the fields in val
-	virtual  []value.Value // computed columns
+	virtual  []value.Value // the values of the virtual columns
 	data     int64         // total data size in bytes of the values that appendWire and appendTo have appended
-	args     []value.Value // buffer for the arguments of computed columns
+	args     []value.Value // buffer for the values from which a virtual column is computed
 	text     textArena
 
 	// These arrays hold the offsets and fields unless the projection has many, so that most reads need no allocation.

@@ -78,7 +78,7 @@ type Rows struct {
 	err    error
 	kept   []byte          // a copy of the current row, made by Release
 	large  *memory.Account // charged for the current row if that row is large; nil before the first large row
-	ahead  *ahead          // rows that ReadAhead has read before Reopen asks for them; nil before the first
+	ahead  *ahead          // rows that ReadAhead has read before Reopen asks for them; nil before the first Expect
 }
 
 // Next moves to the next row. It returns false at the end.
@@ -174,9 +174,9 @@ func (r *Rows) locate(key, val []byte) error {
 	return r.row.locate(key, val)
 }
 
-// hold charges the request's memory for a row of n bytes and releases the charge for the row before. It keeps the old
-// charge if that fits the new row, so that a scan of large rows does not make a new charge for each row. If memory is
-// short, a charge of more than maxWaiting bytes fails at once instead of waiting, because the engine would keep the
+// hold charges the request's memory for a row of n bytes and releases the charge for the previous row. It keeps the
+// old charge if that fits the new row, so that a scan of large rows does not make a new charge for each row. If memory
+// is short, a charge of more than maxWaiting bytes fails at once instead of waiting, because the engine would keep the
 // block with the row in memory during the wait.
 func (r *Rows) hold(n int) error {
 	need := int64(n) * largeRowFactor
@@ -240,7 +240,7 @@ func (r *Rows) AppendKeyPart(dst []byte, part int, inverted bool) []byte {
 	p := r.read.Key[part]
 	rest, err := value.SkipKey(bytes, p.Column.Type, p.Desc)
 	if err != nil {
-		return dst // Next has checked the key already
+		return dst // this cannot happen: Next has already found every part of the key
 	}
 	from := len(dst)
 	dst = append(dst, bytes[:len(bytes)-len(rest)]...)

@@ -37,7 +37,7 @@ import (
 //	fillcolumn table column               fills a new column
 //	validate table[@index] KIND [column]  checks existing rows or entries (see validationKinds)
 //	expired table before=time             prints the range that is searched for expired rows, and those rows
-//	expire table before=time [bytes=n]    deletes the rows that the last command expired has found
+//	expire table before=time [bytes=n]    deletes the rows that the last "expired" command has found
 //	dump                                  prints all keys and values
 //
 // An item of a key set is the word all, a key such as [1, "a"], or a range such as [1] .. (2), where brackets mark
@@ -69,7 +69,7 @@ type script struct {
 	sql     tinySQL
 	m       *mapWriter
 	ts      mvcc.Timestamp
-	found   []Expired // the rows that the last command expired has found
+	found   []Expired // the rows that the last "expired" command has found
 	out     strings.Builder
 }
 

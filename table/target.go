@@ -15,7 +15,7 @@ type target struct {
 	read      located          // the row that the last call of decode has read, in stored form
 	old       []value.Value
 	row       []value.Value
-	changed   []bool // by Ordinal: whether the change writes the column of row
+	changed   []bool // by Ordinal: whether the current insert or update writes the column
 	args      []value.Value
 }
 

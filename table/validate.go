@@ -73,7 +73,7 @@ type validator struct {
 	view    View
 	layout  *Layout
 	parents *Layout     // the layout of the parent table, for ValidateParents
-	foreign *foreignKey // for ValidateForeignKey
+	foreign *foreignKey // the foreign key to check, for ValidateForeignKey
 	now     time.Time
 }
 

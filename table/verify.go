@@ -31,7 +31,7 @@ const (
 // Finding is one error in stored data.
 type Finding struct {
 	Kind   FindingKind
-	Object string // the table or index
+	Object string // the name of the table or index
 	Detail string // the key, and what else is known about the error
 }
 

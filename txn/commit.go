@@ -55,7 +55,7 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 			return 0, err
 		}
 		t.Fail(err)
-		return 0, t.err // t.err, not err: if the transaction was aborted before Fail, t.err says why
+		return 0, t.err // not err: if the transaction was already aborted, Fail does nothing, and t.err says why
 	}
 	if t.wrote() {
 		ts, err = t.write(ctx, opts)

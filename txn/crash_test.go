@@ -56,7 +56,7 @@ func TestCrash(t *testing.T) {
 
 const (
 	crashKeys     = 10
-	crashCommits  = 60 // commits of all clients together
+	crashCommits  = 60 // number of commits of all clients together
 	crashRestarts = 3
 )
 
@@ -76,7 +76,7 @@ type crashRun struct {
 	issued  [][]string
 	acked   map[int]mvcc.Timestamp
 	changed []mvcc.Timestamp // timestamps of acknowledged schema changes
-	read    mvcc.Timestamp   // the highest timestamp that was read at
+	read    mvcc.Timestamp   // the highest timestamp at which a read has read
 	crashes []crash
 }
 
@@ -161,7 +161,7 @@ func (r *crashRun) step(m *Manager, rng *rand.Rand) {
 	r.mu.Unlock()
 	ctx := context.Background()
 	val := binary.BigEndian.AppendUint32(nil, uint32(n))
-	// Some values are longer than a block of the write-ahead log.
+	// Some values are longer than a block of the write-ahead log, so their commits take several blocks.
 	val = append(val, make([]byte, rng.IntN(3)*rng.IntN(30_000))...)
 	var ts mvcc.Timestamp
 	var err error

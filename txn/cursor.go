@@ -131,10 +131,11 @@ func (c *cursor) merge() bool {
 		c.baseRead = true
 		c.baseOK = c.base.Next()
 	} else if c.baseOK && string(c.key) == string(c.base.Key()) {
-		c.baseOK = c.base.Next() // the last key returned was base's key
+		c.baseOK = c.base.Next() // leave the key of c.base, because Next has returned it already
 	}
 	for c.overOK || c.baseOK {
-		overFirst, both := c.overOK, false // overFirst: over's key comes next; both: the two keys are equal
+		// overFirst says that the key of c.over comes next. both says that c.base stands on an equal key.
+		overFirst, both := c.overOK, false
 		if c.overOK && c.baseOK {
 			base, over := c.base.Key(), c.over.Key()
 			both = string(base) == over
@@ -172,7 +173,7 @@ func (c *cursor) SkipTo(key []byte) {
 	}
 	if c.baseRead && c.baseOK && string(c.base.Key()) < string(key) {
 		c.baseOK = c.base.Next()
-		c.key = nil // base has moved past the key that was returned last
+		c.key = nil // merge must not take the new key of c.base for the key that Next returned last
 	}
 	for steps := 0; c.overOK && c.over.Key() < string(key); steps++ {
 		if steps == overSteps {

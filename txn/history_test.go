@@ -57,7 +57,7 @@ type workload struct {
 	seed         uint64
 	clients      int
 	transactions int          // number of transactions of each client
-	clock        atomic.Int64 // counts the begins and ends of transactions, in real-time order
+	clock        atomic.Int64 // counts the begins and ends of transactions, so its values order them in real time
 
 	mu   sync.Mutex
 	done []*ran
@@ -66,7 +66,7 @@ type workload struct {
 // ran is one attempt to run a transaction, with its reads and writes.
 type ran struct {
 	name         string
-	began, ended int64 // values of workload.clock
+	began, ended int64 // workload.clock at the begin and at the end of the attempt
 	tx           *Tx
 	ts           mvcc.Timestamp
 	reads        []observedRead
@@ -382,7 +382,7 @@ func appendLists(m *Manager, rng *rand.Rand, item string) (in listOp, out lists,
 		out, err = readLists(ctx, s, in)
 		return in, out, err
 	}
-	options := modes[rng.IntN(2)].options // the serializable ones
+	options := modes[rng.IntN(2)].options // the first two modes are serializable
 	for {
 		tx := m.Begin(options)
 		if out, err = readLists(ctx, tx, in); err == nil {

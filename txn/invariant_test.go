@@ -267,7 +267,7 @@ func testPendingKeysAreLocked(t *testing.T) {
 		}
 		// The transaction in the variable waiter will write a key with a pending commit timestamp. It will lock only
 		// keys with timestamps at or above the watermark. So the transaction in the variable other can still read the
-		// row that was inserted before. It is the older one of the two, so a conflict would abort the waiter.
+		// row that was inserted before. If the two conflicted, the waiter would be aborted, because it is younger.
 		existing := append([]byte(nil), row...)
 		table.Pending{Offset: 1, Desc: desc}.Fill(existing, old)
 		other := m.Begin(Options{})
@@ -329,7 +329,7 @@ func testPendingKeysGoTogether(t *testing.T, options Options, desc bool) {
 	if _, err := writers[0].Commit(ctx, nil, CommitOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if writers[1].locksNow { // in the optimistic modes, nothing is locked before Commit
+	if writers[1].locksNow { // in the optimistic modes nothing is locked before Commit, so nothing would wait
 		reader, writer := m.Begin(Options{}), m.Begin(Options{})
 		var scanned string
 		read := beside(func() (mvcc.Timestamp, error) {

@@ -54,11 +54,11 @@ type lockTable struct {
 // request is a request for a lock, and the lock once it is granted.
 type request struct {
 	tx      *Tx
-	start   string // the point, if end is empty
+	start   string // the start of the range [start, end), or the point if end is empty
 	end     string
 	mode    table.Lock // the mode of the lock: LockShared, LockExclusive or LockWriterSharedTimestamp
 	granted bool
-	ready   chan struct{} // closed when granted, or when tx has ended; nil if granted at once
+	ready   chan struct{} // closed when the lock is granted or tx has ended; nil if it was granted at once
 	next    *request      // the next request for the same point
 	// run, if not nil, holds the keys that the request locks, always exclusively. [start, end) is then the smallest
 	// range that contains them.
@@ -261,7 +261,7 @@ func (l *lockTable) resolve(r *request) {
 	})
 	for _, o := range victims {
 		if o.tx.state.Load() != active {
-			continue // committing, or aborted as an earlier victim
+			continue // o.tx is committing, or was aborted in an earlier round of this loop
 		}
 		if o.tx.idle() {
 			l.abort(o.tx, AbortIdle)

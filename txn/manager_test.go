@@ -214,7 +214,7 @@ func testCommittingIsWaitedFor(t *testing.T) {
 	release := <-s.arrived
 	waiting := beside(func() (mvcc.Timestamp, error) { return 0, older.Put(ctx, key("a"), []byte("2"), nil, nil) })
 	synctest.Wait()
-	clock.advance(time.Minute) // the commit does not count as idle either
+	clock.advance(time.Minute) // longer than IdleLimit: a transaction that commits must not count as idle
 	stillRuns(t, waiting, "a transaction that needs what is being committed")
 	release <- nil
 	if o := await(t, flying); o.err != nil {
@@ -292,7 +292,7 @@ func TestFailedCommit(t *testing.T) {
 	if got := strong(t, m, "a"); got != "a absent" {
 		t.Error(got)
 	}
-	commitOne(t, m, "a", "1") // the failed transaction holds no lock
+	commitOne(t, m, "a", "1") // does not wait, because the failed transaction holds no lock
 }
 
 // TestTooLarge checks that a transaction may write 100 MiB and no more. If it writes a key several times, only the last

@@ -22,11 +22,11 @@ const (
 // footprint counts the memory of a transaction's writes and locks. The transaction's mu guards it.
 type footprint struct {
 	account memory.Account
-	counts  bool  // the account belongs to a budget; if false, nothing is charged
+	counts  bool  // true if the account belongs to a budget; otherwise nothing is charged
 	writes  int64 // estimated bytes that the buffered writes take
 	locks   int64 // estimated bytes that the locks take
 	charged int64 // bytes of writes and locks charged to the account so far
-	ended   bool  // the account is closed
+	ended   bool  // true once the account is closed
 }
 
 // due returns the number of bytes that the transaction must be charged now, and adds them to charged. The caller must

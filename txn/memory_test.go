@@ -20,7 +20,7 @@ func testLocksAreCharged(t *testing.T) {
 	m, _ := manual(t)
 	ctx := context.Background()
 	budget := memory.NewBudget(1 << 30)
-	holder := m.Begin(Options{}) // older, so tx waits for it
+	holder := m.Begin(Options{}) // older than tx, so tx waits for its locks
 	tx := m.Begin(Options{Memory: budget})
 	for n := range chunks * chargeLocks {
 		k := fmt.Sprint(n)
@@ -44,7 +44,8 @@ func testLocksAreCharged(t *testing.T) {
 			}
 		}
 	}
-	if due := tx.memory.charged; due != chunks*chargeBytes || budget.Usage().Reserved < due { // the budget rounds up
+	// The budget may have reserved more bytes than the transaction is charged, because the budget rounds up.
+	if due := tx.memory.charged; due != chunks*chargeBytes || budget.Usage().Reserved < due {
 		t.Errorf("%d locks are charged %d bytes, %d of the budget; want %d", chunks*chargeLocks, due, budget.Usage().Reserved, chunks*chargeBytes)
 	}
 	if err := tx.Rollback(); err != nil || budget.Usage().Reserved != 0 {

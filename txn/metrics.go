@@ -19,12 +19,12 @@ type Metrics struct {
 type AbortReason uint8
 
 const (
-	AbortWounded      AbortReason = iota // an older transaction wanted a lock that this one held or waited for
+	AbortWounded      AbortReason = iota // an older transaction wanted a lock that the aborted one held or waited for
 	AbortGaveWay                         // a background transaction would have had to wait for a lock
-	AbortConflict                        // another transaction changed a key that this one read or writes
-	AbortIdle                            // it was idle, and another transaction wanted a lock that it held
-	AbortSchemaChange                    // a schema change altered a schema object that it read or wrote
-	AbortExpired                         // the versions at its read timestamp may already be deleted
+	AbortConflict                        // another transaction changed a key that the aborted one read or writes
+	AbortIdle                            // the transaction was idle, and another one wanted a lock that it held
+	AbortSchemaChange                    // a schema change altered a schema object that the transaction read or wrote
+	AbortExpired                         // the versions at the transaction's read timestamp may already be deleted
 	// AbortReasons is the number of reasons.
 	AbortReasons
 )

@@ -30,7 +30,7 @@ func TestModel(t *testing.T) {
 	randomtest.Run(t, 150, 20, 400, func(seed uint64) (step, end func()) {
 		m := newModel(t, seed)
 		return func() {
-			defer func() { // also after t.Fatal
+			defer func() { // deferred, so that it also runs after t.Fatal
 				if t.Failed() {
 					t.Logf("last steps:\n%s", strings.Join(m.log[max(0, len(m.log)-40):], "\n"))
 				}
@@ -65,7 +65,7 @@ type modelTx struct {
 	saved Savepoint
 	kept  map[string]string // a copy of own that was made together with the savepoint
 	reads []modelRead
-	tried bool // a commit was tried and cancelled, so the transaction may hold locks
+	tried bool // true after a commit that was cancelled, so that the transaction may still hold its locks
 }
 
 // modelRead is a span that an optimistic commit validates: a point if end is empty.

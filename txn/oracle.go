@@ -81,7 +81,7 @@ type Oracle struct {
 
 	visible  atomic.Int64 // the watermark: strong reads read at it
 	durable  atomic.Int64 // the bound on disk: no read reads above it; after a restart, all new commits are above it
-	inFlight atomic.Int32 // length of pending
+	inFlight atomic.Int32 // the length of pending, for code that does not lock mu
 
 	reserving sync.Mutex // held while extend writes a bound; commits write bounds without locking it
 
@@ -91,7 +91,7 @@ type Oracle struct {
 	pending []*pendingCommit // commits with a timestamp that are not yet visible; oldest first
 	failed  error            // set if the store may have lost a commit, or the oracle is closed; then all commits fail
 
-	renewing bool // a goroutine extends the bound for later reads
+	renewing bool // true while a goroutine raises the bound on disk for later reads
 }
 
 // pendingCommit is a commit that has its timestamp and is not yet visible.
@@ -99,9 +99,9 @@ type pendingCommit struct {
 	ts    mvcc.Timestamp
 	bound mvcc.Timestamp // the new Oracle.durable, which the commit's batch must write; 0 if it need not write one
 	old   mvcc.Timestamp // the bound that was on disk before, which the commit's batch deletes
-	done  bool           // applied and durable, or abandoned
-	gone  bool           // no longer in Oracle.pending: all commits up to ts are done
-	wake  chan struct{}  // closed when gone, or when the store fails; nil if no goroutine waits
+	done  bool           // true if the batch is applied and durable, or the commit is abandoned
+	gone  bool           // true if the commit has left Oracle.pending, because all commits up to ts are done
+	wake  chan struct{}  // closed when gone becomes true or the store fails; nil if no goroutine waits
 }
 
 // NewOracle returns the oracle of a store. It reads the bound on disk and gives out only timestamps above it.

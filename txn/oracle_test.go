@@ -229,7 +229,7 @@ func testCloseDuringRenewal(t *testing.T) {
 		}
 		return 0, err
 	})
-	for range 10_000 { // if Close does not wait, it returns here
+	for range 10_000 { // if Close does not wait for the sync, it returns during this loop
 		runtime.Gosched()
 	}
 	synced.Store(true)
@@ -276,7 +276,8 @@ func TestStrongReadsBeforeCrash(t *testing.T) {
 		var writes atomic.Uint64
 		store := openStore(t, errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
-				// Some of these writes belong to the batch that raises the oracle's bound on disk.
+				// The machine crashes before each write. Some writes belong to the batch that raises the oracle's bound
+				// on disk.
 				crash(rand.New(rand.NewPCG(seed, writes.Add(1))))
 			}
 			return nil

@@ -10,7 +10,7 @@ type rangeTree struct {
 type rangeNode struct {
 	r           *request
 	maxEnd      string
-	priority    uint64 // greater than that of both children
+	priority    uint64 // greater than the priorities of both children
 	left, right *rangeNode
 }
 
@@ -36,7 +36,7 @@ func (n *rangeNode) each(r *request, f func(*request) bool) bool {
 	if !n.left.each(r, f) {
 		return false
 	}
-	// All ranges in the right subtree start at or after n's start.
+	// If the range of n begins behind r, so do all ranges in the right subtree: none of them begins before n's.
 	if n.r.start > r.start && (r.isPoint() || n.r.start >= r.end) {
 		return true
 	}
@@ -47,7 +47,7 @@ func (n *rangeNode) each(r *request, f func(*request) bool) bool {
 }
 
 func (t *rangeTree) insert(r *request) {
-	t.seed = t.seed*6364136223846793005 + 1442695040888963407 // Knuth's MMIX generator
+	t.seed = t.seed*6364136223846793005 + 1442695040888963407 // a pseudorandom number: Knuth's MMIX generator
 	left, right := split(t.root, r.start)
 	n := &rangeNode{r: r, priority: t.seed}
 	n.update()
@@ -60,7 +60,7 @@ func split(n *rangeNode, start string) (left, right *rangeNode) {
 	if n == nil {
 		return nil, nil
 	}
-	if n.r.start < start { // a request with the same start may be in either subtree of a node
+	if n.r.start < start { // else n.r begins at or after start, and belongs to right
 		n.right, right = split(n.right, start)
 		left = n
 	} else {
@@ -108,7 +108,7 @@ func (n *rangeNode) raise(r *request) (found bool) {
 		return false
 	}
 	found = n.r == r ||
-		n.r.start >= r.start && n.left.raise(r) || // a request with r's start may be in either subtree
+		n.r.start >= r.start && n.left.raise(r) || // >= and <=: if the starts are equal, r may be in either subtree
 		n.r.start <= r.start && n.right.raise(r)
 	if found {
 		n.maxEnd = max(n.maxEnd, r.end)

@@ -23,7 +23,7 @@ type Request struct {
 	mutates bool
 	charged *memory.Account // the account of the memory that the request uses outside the transaction; nil if not known
 	buf     []byte
-	encoder *changestream.Encoder // nil before the first change that a stream watches
+	encoder *changestream.Encoder // encodes row changes for change streams; nil before the first such change
 }
 
 // Request returns a new Request on t.

@@ -54,8 +54,8 @@ func (l *recentCommits) quiet(since uint64, start, end string) (count uint64, qu
 // and the last.
 type written struct {
 	keys   [writtenKeys]prefix
-	length uint8 // number of keys in use
-	many   bool  // keys[0] is the first key and keys[1] the last
+	length uint8 // number of elements of the field keys in use
+	many   bool  // if true, only the first and the last key are kept: keys[0] and keys[1]
 }
 
 // writtenKeys is the number of keys that are stored singly. It is large enough for a row and its entries in five

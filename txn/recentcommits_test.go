@@ -98,7 +98,7 @@ func TestWrittenMeets(t *testing.T) {
 		{[]string{"c"}, "d", "e", false},
 		{[]string{"e", "c"}, "d", "d\x00", false},
 		{[]string{"e", "c"}, "d", "f", true},
-		{many, "fa", "fb", true}, // between the first and the last
+		{many, "fa", "fb", true}, // no key is in this range, but it lies between the first key, d, and the last, k
 		{many, "a", "d", false},
 		{many, "a", "da", true},
 		{many, "k", "l", true},

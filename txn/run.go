@@ -25,7 +25,8 @@ func (r *Request) PutRun(ctx context.Context, run *table.Run, fresh bool) (exist
 	}
 	defer r.Leave()
 	r.mu.Lock()
-	// If the transaction has a snapshot, it must check for each key whether it was written since the snapshot.
+	// If the transaction has a snapshot, the run cannot be put as a whole: for each key, putEach checks whether another
+	// transaction has written the key since the snapshot.
 	whole := r.locksNow && !r.snapshots && r.run == nil && r.writes.Len() == 0
 	r.mu.Unlock()
 	if !whole {

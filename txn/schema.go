@@ -16,21 +16,21 @@ type schemaGate struct {
 	sem        chan struct{} // holds one token while a schema change runs, so that one runs at a time
 	open       chan struct{} // closed when the running change ends; nil if none runs
 	committing int           // number of commits past their point of no return
-	drained    chan struct{} // closed when committing falls to 0
+	drained    chan struct{} // made by drain, and closed when committing falls to 0
 
 	catalog    atomic.Pointer[schema.Catalog] // the newest catalog
 	dependents map[*Tx]struct{}               // active transactions that have called DependOn
 }
 
-// ChangeSchema makes next the newest catalog. It runs fn while nothing else writes in the database: it waits for the
-// commits that are past their point of no return, and later commits and calls of DependOn wait for the end of fn. fn
-// writes at ts, in one batch that it commits by calling commit. The batch becomes visible when fn returns. fn must
-// return an error only if it has committed nothing or its commit has failed. Then the catalog stays as it is. If the
-// commit failed and it is unknown whether the store kept the batch, nothing commits any more, as after a failed commit
-// of a transaction.
+// ChangeSchema makes the catalog in the parameter next the newest catalog. It runs fn while nothing else writes in the
+// database: it waits for the commits that are past their point of no return, and later commits and calls of DependOn
+// wait for the end of fn. fn writes at the timestamp ts, in one batch that it commits with the function commit. The
+// batch becomes visible when fn returns. fn must return an error only if it has committed nothing or its commit has
+// failed. Then the catalog stays as it is. If the commit failed and it is unknown whether the store kept the batch,
+// nothing commits any more, as after a failed commit of a transaction.
 //
-// Afterwards ChangeSchema aborts the transactions whose dependencies (see DependOn) do not hold in next. All other
-// transactions go on, and use next from their next statement on.
+// Afterwards ChangeSchema aborts the transactions whose dependencies (see DependOn) do not hold in the new catalog. All
+// other transactions go on, and use the new catalog from their next statement on.
 //
 // While fn runs, no later commit of the whole store becomes visible, because commits become visible in the order of
 // their timestamps. So long work, such as back-filling, must be done in transactions before ChangeSchema.
@@ -60,7 +60,8 @@ func (m *Manager) ChangeSchema(ctx context.Context, next *schema.Catalog, fn fun
 	return nil
 }
 
-// adopt makes next the newest catalog and aborts the transactions whose dependencies do not hold in it.
+// adopt makes the catalog in the parameter next the newest catalog. It aborts the transactions whose dependencies do
+// not hold in the new catalog.
 func (m *Manager) adopt(next *schema.Catalog) {
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()

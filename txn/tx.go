@@ -102,7 +102,7 @@ type Tx struct {
 	snapshots bool // reads see the versions at readAt
 	locksNow  bool // reads and writes lock at once; otherwise Commit takes the locks
 
-	calls    atomic.Int32 // running requests
+	calls    atomic.Int32 // number of running requests
 	lastUse  atomic.Int64 // when the last request ended, as Unix time in nanoseconds
 	lockWait atomic.Int64 // total time spent waiting for locks, a time.Duration
 	lateTag  atomic.Pointer[string]

@@ -68,7 +68,7 @@ type Manager struct {
 	versions      *mvcc.Versions
 	oracle        *Oracle
 	clock         func() time.Time
-	retention     atomic.Int64 // time.Duration
+	retention     atomic.Int64 // how long old versions are stored, a time.Duration
 	ids           atomic.Uint64
 	recentCommits recentCommits
 	delays        delays

@@ -41,8 +41,8 @@ func InvalidFlightHeader(header, value, want string) *Error {
 	return newError(codes.InvalidArgument, "Invalid header %s: %s. Expected %s.", header, shorten(value), want)
 }
 
-// ArrowOutOfRange reports that a value does not fit into the Arrow type of its column. The parameter instead is a
-// sentence that says what the user can do.
+// ArrowOutOfRange reports that a value does not fit into the Arrow type of its column. The last argument is a sentence
+// that says what the user can do.
 func ArrowOutOfRange(column, typ, value, arrow, instead string) *Error {
 	return newError(codes.OutOfRange, "Column %s has the %s %s, which is out of the range of Arrow's %s. %s", column, typ, value, arrow, instead)
 }

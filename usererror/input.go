@@ -19,8 +19,8 @@ func InvalidParamType(name string, why error) *Error {
 	return newError(codes.InvalidArgument, "Invalid type for bind parameter %s: %v.", name, why)
 }
 
-// KeyRangeEndMissing returns the error for a key range that has no start or no end. The parameter which is the text
-// "start" or "end".
+// KeyRangeEndMissing returns the error for a key range that has no start or no end. Its argument is the text "start" or
+// "end".
 func KeyRangeEndMissing(which string) *Error {
 	return newError(codes.InvalidArgument, "A key range must contain a closed or open %s.", which)
 }

@@ -118,7 +118,7 @@ func excerpt(text string, pos int) string {
 	for _, c := range line[:pos] {
 		at = after(at, c)
 	}
-	from := 0 // column of the first character in shown
+	from := 0 // the column of the line at which the shown part begins
 	if at > excerptWidth {
 		from = at - excerptWidth
 	}

@@ -12,7 +12,7 @@ func TestExcerpt(t *testing.T) {
 	words := strings.Repeat("word_12 ", 40) // words of seven characters, one every eight characters
 	for _, c := range []struct {
 		name, text   string
-		line, column int // as GoogleSQL counts
+		line, column int // the position of the error, as GoogleSQL counts lines and columns
 		want         string
 	}{
 		{"first line", "SELECT x\nFROM t", 1, 8, "SELECT x\n       ^"},

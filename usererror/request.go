@@ -68,13 +68,13 @@ func ForeignOrigin(origin string) *Error {
 	return newError(codes.PermissionDenied, "Requests from web pages of other origins are refused (%s). To allow an origin, start the server with --cors-origin.", shorten(origin))
 }
 
-// TooManyConnections returns the error for a connection that a listener refuses because it is full. text is the whole
-// text of the error.
+// TooManyConnections returns the error for a connection that a listener refuses because it has too many connections
+// already. text is the whole text of the error.
 func TooManyConnections(text string) *Error {
 	return newError(codes.Unavailable, "%s", text)
 }
 
-// InvalidOrigin reports that a flag's value is not an origin.
+// InvalidOrigin reports that the value of a command-line flag is not the origin of web pages.
 func InvalidOrigin(origin string) *Error {
 	return newError(codes.InvalidArgument, "%s is not an origin: write scheme://host or scheme://host:port.", shorten(origin))
 }

@@ -12,7 +12,7 @@ type Column interface {
 	// AppendRow appends a value that is not NULL. payload is its stored form, as the function AppendRow writes it.
 	AppendRow(payload []byte) error
 	// AppendKey decodes the key part at the start of key and appends its value. The function AppendKey of this package
-	// must have written the part, with the same desc.
+	// must have written the part. The argument desc of both calls must be equal.
 	AppendKey(key []byte, desc bool) error
 	// AppendValue appends v, which may be NULL.
 	AppendValue(v Value) error
@@ -38,9 +38,9 @@ type Source interface {
 }
 
 // KeyText returns the text of the STRING or BYTES key part at the start of key. If the part contains the text as it is,
-// the returned text is a slice of key. If the text had to be unescaped or inverted, it is a slice of room. room is buf,
-// or a larger buffer that replaces buf; the caller passes it as buf to the next call. null is true if the value is
-// NULL.
+// the returned text is a slice of key. If the text had to be unescaped or inverted, it is a slice of the result room.
+// This result is buf or a larger buffer that replaces buf. The caller passes it as buf to the next call. null is true
+// if the value is NULL.
 func KeyText(key, buf []byte, t *Type, desc bool) (text, room []byte, null bool, err error) {
 	n := keyLen(key, t, desc)
 	if n < 0 {

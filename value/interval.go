@@ -33,8 +33,8 @@ func (i IntervalValue) InRange() bool {
 		i.Nanos >= 0 && i.Nanos < nanosPerSecond && (i.Seconds < maxIntervalSeconds || i.Nanos == 0)
 }
 
-// NewInterval makes an interval from its parts. nanos may be any number: NewInterval adds its whole seconds to seconds.
-// ok is false if a part of the interval is out of range.
+// NewInterval makes an interval from its parts. nanos may be any number, even negative or more than a second. ok is
+// false if a part of the interval is out of range.
 func NewInterval(months, days, seconds, nanos int64) (i IntervalValue, ok bool) {
 	seconds += int64(floorDiv(int(nanos), nanosPerSecond))
 	i = IntervalValue{
@@ -77,7 +77,7 @@ func (i IntervalValue) Add(j IntervalValue) (sum IntervalValue, ok bool) {
 // may exceed it.
 type IntervalSum struct {
 	months, days, seconds, nanos int64
-	wide                         *big.Int // seconds that Add moved here to keep seconds small; nil if none
+	wide                         *big.Int // the seconds that do not fit into the field seconds; nil if there are none
 	n                            int64
 }
 

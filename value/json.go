@@ -51,7 +51,7 @@ type jsonParser struct {
 	pos     int
 	round   bool
 	dst     []byte
-	members []jsonMember // of the objects that are not complete yet, the innermost last
+	members []jsonMember // the members of all objects that are still being read, those of the innermost object last
 	scratch []byte
 }
 
@@ -274,7 +274,7 @@ func (p *jsonParser) hexEscape() (r rune, ok bool) {
 		return 0, false
 	}
 	for _, c := range []byte(p.text[p.pos+2 : p.pos+6]) {
-		digit := strings.IndexByte("0123456789abcdef", c|0x20) // makes a letter lower case and leaves a digit
+		digit := strings.IndexByte("0123456789abcdef", c|0x20) // c|0x20 is c in lower case; it equals c for a digit
 		if digit < 0 || c < '0' {
 			return 0, false
 		}

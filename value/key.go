@@ -38,7 +38,7 @@ const (
 	keyNegative  = 0x7F
 	keyPositive  = 0x80
 
-	textEscape     = 0x00 // textEnd or textZero follows
+	textEscape     = 0x00 // in the text of a key part; the byte textEnd or textZero follows
 	textEnd        = 0x01
 	textZero       = 0xFF
 	timestampWidth = 12

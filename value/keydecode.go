@@ -78,7 +78,7 @@ func keyInt(part []byte, m byte) (i int64, ok bool) {
 	}
 	flip := uint64(int64(int8(m)))
 	neg := part[0]^m < keyPositive
-	if neg { // u then becomes the complement of the number, which is not negative
+	if neg { // invert the bytes again: the complement of a negative number is not negative
 		flip = ^flip
 	}
 	var b [8]byte

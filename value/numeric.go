@@ -14,8 +14,8 @@ type Decimal struct {
 }
 
 const (
-	decimalScale  = 9             // digits after the point
-	decimalDigits = 38            // digits in all
+	decimalScale  = 9             // the digits of a NUMERIC after the point
+	decimalDigits = 38            // all digits of a NUMERIC
 	decimalOne    = 1_000_000_000 // 1, in billionths
 )
 

@@ -74,7 +74,7 @@ func DecimalFromFloat64(f float64) (d Decimal, ok bool) {
 	hi, lo := bits.Mul64(uint64(fraction*(1<<53)), decimalOne)
 	m := magnitude{hi, lo} // has up to 83 bits; the result is m times 2^shift
 	switch shift := exponent - 53; {
-	case shift > 0: // up to 44
+	case shift > 0: // the shift is at most 44, because the exponent is at most 97
 		if m.hi>>(63-uint(shift)) != 0 {
 			return Decimal{}, false
 		}
@@ -157,9 +157,10 @@ func parseExponent(s string) (exponent int, ok bool) {
 }
 
 // magnitudeOf returns the number whole.fraction times 10^exponent in billionths. whole and fraction are decimal
-// digits. ok is false if the number is out of range or, with strict, would have to be rounded.
+// digits. ok is false if the number is out of range. It is also false if strict is set and the number would have to be
+// rounded.
 func magnitudeOf(whole, fraction string, exponent int, strict bool) (m magnitude, ok bool) {
-	keep := len(whole) + exponent + decimalScale // the first keep digits give the billionths; the others are rounded
+	keep := len(whole) + exponent + decimalScale // how many digits give the billionths; further digits are rounded off
 	round := false
 	for i := range len(whole) + len(fraction) {
 		var c byte

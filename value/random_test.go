@@ -135,7 +135,7 @@ func randomDecimal(r *rand.Rand) Decimal {
 	case 1:
 		return MinDecimal
 	case 2:
-		return Decimal{hi: 0, lo: 1<<63 - uint64(r.IntN(3)) + 1} // near the greatest int64
+		return Decimal{hi: 0, lo: 1<<63 - uint64(r.IntN(3)) + 1} // billionths near the greatest int64
 	case 3:
 		return Decimal{hi: -1, lo: 1<<63 - uint64(r.IntN(3)) + 1}
 	}

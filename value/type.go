@@ -35,9 +35,9 @@ const (
 // because equal types may be at different addresses.
 type Type struct {
 	Kind   Kind
-	Elem   *Type   // of an ARRAY, else nil
-	Fields []Field // of a STRUCT, in order; names may be empty or repeat
-	Name   string  // of a PROTO or ENUM: the full name of the message or enumeration, a.b.C
+	Elem   *Type   // the type of the elements of an ARRAY; nil for other kinds
+	Fields []Field // the fields of a STRUCT, in order; names may be empty or occur twice
+	Name   string  // the full name of the message of a PROTO or the enumeration of an ENUM, a.b.C; else ""
 	// Descriptor describes the PROTO's message or the ENUM's enumeration. It is set where SQL needs the fields of the
 	// message or the value names of the enumeration. It is nil where only the type's name matters, as in the columns of
 	// a schema.

@@ -27,11 +27,11 @@ import (
 type Value struct {
 	// ref points to the bytes of STRING, BYTES, PROTO and JSON (normalised text), and to the first element of ARRAY
 	// and STRUCT. For a UUID it points to a [16]byte, for an INTERVAL to an IntervalValue. For a NUMERIC it points to
-	// a Decimal if the number does not fit into bits. Otherwise it is nil.
+	// a Decimal if the number does not fit into the field bits. Otherwise it is nil.
 	ref unsafe.Pointer
-	// bits holds an INT64, an ENUM, a BOOL (0, 1), the bits of a FLOAT64 or FLOAT32 (as float64), the days of a DATE
-	// since 1970-01-01, the seconds of a TIMESTAMP since 1970, or the billionths of a small NUMERIC. For STRING, BYTES,
-	// PROTO, JSON, ARRAY and STRUCT, it holds the length of the memory at ref.
+	// bits holds an INT64, an ENUM, a BOOL (0, 1), the bits of a FLOAT64 or FLOAT32 (as float64), a DATE as days since
+	// 1970-01-01, a TIMESTAMP as whole seconds since 1970, or a small NUMERIC as billionths. For STRING, BYTES, PROTO
+	// and JSON it holds the number of bytes, for ARRAY and STRUCT the number of elements or fields.
 	bits uint64
 	// nanos is the fraction of a second of a TIMESTAMP in nanoseconds, 0 to 999,999,999.
 	nanos uint32
@@ -44,7 +44,7 @@ type state uint8
 const (
 	stateNull    state = iota // the zero Value is NULL
 	stateSet                  // a value that is not NULL
-	statePending              // spanner.commit_timestamp(), not yet known
+	statePending              // the commit timestamp of a transaction that has not committed yet
 )
 
 // Null returns the NULL of a kind.
@@ -178,7 +178,7 @@ func (v Value) AsFloat32() float32 { return float32(math.Float64frombits(v.bits)
 // AsDate returns a DATE as the number of days since 1970-01-01.
 func (v Value) AsDate() int32 { return int32(int64(v.bits)) }
 
-// AsTimestamp returns the seconds of a TIMESTAMP since 1970, and its nanoseconds.
+// AsTimestamp returns a TIMESTAMP as whole seconds since 1970 and the nanoseconds after these seconds.
 func (v Value) AsTimestamp() (seconds int64, nanos int32) { return int64(v.bits), int32(v.nanos) }
 
 // AsString returns the text of a STRING or JSON.

@@ -11,12 +11,12 @@ import (
 
 // The tags of the fields of google.protobuf.Value: field number times 8, plus the wire type.
 const (
-	wireNull   = 1 << 3   // then a zero byte: NULL_VALUE
-	wireNumber = 2<<3 | 1 // then 8 bytes, little endian
-	wireString = 3<<3 | 2 // then length, bytes
-	wireBool   = 4 << 3   // then 0 or 1
-	wireList   = 6<<3 | 2 // then length, ListValue
-	wireValue  = 1<<3 | 2 // of ListValue.values: length, Value
+	wireNull   = 1 << 3   // null_value: a zero byte follows, NULL_VALUE
+	wireNumber = 2<<3 | 1 // number_value: 8 bytes follow, little endian
+	wireString = 3<<3 | 2 // string_value: the length and the bytes follow
+	wireBool   = 4 << 3   // bool_value: a byte 0 or 1 follows
+	wireList   = 6<<3 | 2 // list_value: the length and the ListValue follow
+	wireValue  = 1<<3 | 2 // the field values of a ListValue: the length and a Value follow
 )
 
 // AppendWire appends v, of type t, as the body of a google.protobuf.Value, that is, without the tag and length of the
@@ -209,7 +209,7 @@ func extend(dst []byte, n int) []byte {
 // one byte: it stands for a field number from 1 to 15 and wire type 2.
 func (v Value) AppendWireField(dst []byte, tag byte, t *Type) []byte {
 	if v.state == stateSet {
-		switch t.Kind { // the same cases as in RowToWireField
+		switch t.Kind { // as in RowToWireField, these types have a faster way than BeginField and EndField
 		case String, JSON:
 			return appendTextField(dst, tag, v.AsBytes())
 		case Bytes, Proto:

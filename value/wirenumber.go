@@ -16,7 +16,7 @@ func appendTextField(dst []byte, tag byte, text []byte) []byte {
 // the tag and the length last.
 type numberField struct {
 	b  [48]byte
-	at int // the start of the written part
+	at int // the index in b of the first byte of the written part
 }
 
 // appendIntField appends a whole number as a whole field (see AppendWireField).

@@ -64,7 +64,7 @@ func parseOffset(name string) (zone *time.Location, ok bool) {
 // earlier one. If there is none, because clocks were set forward over that local time, InstantOf uses the offset that
 // was valid before.
 func InstantOf(local int64, zone *time.Location) int64 {
-	const margin = 36 * 3600 // more than any offset
+	const margin = 36 * 3600 // seconds; more than the offset of any zone from UTC
 	before, after := offsetAt(local-margin, zone), offsetAt(local+margin, zone)
 	if before == after || offsetAt(local-before, zone) == before || offsetAt(local-after, zone) != after {
 		return local - before

@@ -30,8 +30,8 @@ import (
 // The first table needs an index on COMMIT_TIMESTAMP, and each watched table needs one on CHANGE_SET_ID.
 type ChangeSets struct {
 	Table           string // the table of change sets; "" means CHANGE_SETS
-	ID              string // the key column of that table; "" means CHANGE_SET_ID
-	CommitTimestamp string // the commit-timestamp column of that table; "" means COMMIT_TIMESTAMP
+	ID              string // the key column of the table of change sets; "" means CHANGE_SET_ID
+	CommitTimestamp string // the commit-timestamp column of the table of change sets; "" means COMMIT_TIMESTAMP
 	DataID          string // the column of the watched tables that holds the id; "" means CHANGE_SET_ID
 	Hint            string // a table hint for queries on Table; TableOptions.Hint is the hint for the watched table
 }
@@ -87,8 +87,8 @@ const changeSetsAtOnce = 100
 // even if the handler is slow.
 type changeSetReader struct {
 	client *spanner.Client
-	head   string // SELECT ... WHERE ... IN UNNEST(@ids)
-	tail   string // ORDER BY ... LIMIT
+	head   string // the first part of the query for a page: SELECT ... WHERE ... IN UNNEST(@ids)
+	tail   string // the last part of the query: ORDER BY ... LIMIT @limit
 	id     string // the id column in the table of change sets
 	column string // the id column in the watched table
 	order  keyOrder

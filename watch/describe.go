@@ -18,7 +18,7 @@ type described struct {
 	id       TableID
 	key      keyOrder
 	hidden   []string        // columns that SELECT * does not return
-	nullable map[string]bool // whether each column may be NULL, by column name; has all columns
+	nullable map[string]bool // for the name of each column of the table, whether the column may be NULL
 	types    map[string]string
 	commits  []string  // columns with the option allow_commit_timestamp
 	read     time.Time // the timestamp at which the table was described
@@ -128,8 +128,8 @@ const recheck = 10 * time.Second
 type tableCheck struct {
 	client *spanner.Client
 	was    *described
-	at     time.Time // the newest timestamp at which the table was checked
-	asked  time.Time // when the table was checked, by this machine's clock
+	at     time.Time // the read timestamp of the last check of the table
+	asked  time.Time // when the last check of the table was made, by this machine's clock
 }
 
 func newTableCheck(client *spanner.Client, d *described) *tableCheck {
@@ -153,7 +153,7 @@ func (c *tableCheck) check(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-// checkNowAndThen calls check if the last check was longer ago than recheck.
+// checkNowAndThen calls check if the last check was longer ago than the interval recheck.
 func (c *tableCheck) checkNowAndThen(ctx context.Context, at time.Time) error {
 	if time.Since(c.asked) < recheck {
 		return nil

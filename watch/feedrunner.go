@@ -23,11 +23,11 @@ type feedRunner struct {
 	id     FeedID
 	cancel context.CancelFunc
 	retry  chan struct{} // receives a value when the feed must be tried again after a lasting error
-	over   chan struct{} // closed by run when run returns
+	over   chan struct{} // closed when the method run returns
 	before *feedRunner   // an earlier runner of the same feed that was removed and may still run; nil if there is none
 
 	mu         sync.Mutex
-	state      State // set by note, depending on the errors
+	state      State // the method note sets it, depending on the fields below
 	since      time.Time
 	readErr    error
 	handleErr  error
@@ -46,7 +46,7 @@ type feedRunner struct {
 
 const (
 	// minPause and maxPause bound the pause before a failed feed or handler is tried again. Each pause is about twice
-	// as long as the one before.
+	// as long as the previous pause.
 	minPause = 50 * time.Millisecond
 	maxPause = 10 * time.Second
 	// lastStore limits how long storing the last checkpoints may take when Run ends.
@@ -157,8 +157,8 @@ func (l *feedRunner) wait(ctx context.Context, err error, failures int) bool {
 	}
 }
 
-// note calls change, which modifies fields of the runner. Then note sets the state that follows from these fields, and
-// logs a change of the state. The caller must not hold mu.
+// note calls the function change, which modifies fields of the runner. Then note sets the state that follows from these
+// fields, and logs the state if it has changed. The caller must not hold mu.
 func (l *feedRunner) note(change func()) {
 	l.mu.Lock()
 	change()

@@ -54,15 +54,15 @@ func (s State) String() string {
 type FeedMetrics struct {
 	Feed         FeedID
 	Polls        int64         // queries for new rows; a poll with several pages counts once
-	Reads        int64         // pages, or records of a change stream
+	Reads        int64         // pages of rows, or records of a change stream, that were read
 	Rows         int64         // rows that were read
 	ReadTime     time.Duration // the total time of all reads
 	Transactions int64         // transactions that the handler has taken
-	Changes      int64         // the changes in these transactions
+	Changes      int64         // changes in the transactions that the handler has taken
 	HandlerTime  time.Duration // the total time of all calls of the handler
 
 	ReadFailures       int64
-	HandlerFailures    int64 // errors and panics
+	HandlerFailures    int64 // calls of the handler that returned an error or panicked
 	CheckpointFailures int64
 	Checkpoints        int64 // checkpoints that were stored
 	Pruned             int64 // rows whose commit timestamp was set to NULL

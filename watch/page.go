@@ -19,12 +19,12 @@ type rowReader struct {
 	table TableID
 	names []string // the names of the key's columns
 	// The following fields describe the last result: its columns, the key's columns, and the positions of the key's
-	// columns in columns.
+	// columns in the field columns.
 	columns []Column
 	key     []Column
 	keyAt   []int
 
-	values, keys []*structpb.Value // slices for the next rows
+	values, keys []*structpb.Value // memory for the values and keys of the next rows
 }
 
 // slab is the number of rows whose values are allocated in one piece. If a handler keeps one of these rows, all of
@@ -109,7 +109,7 @@ func rowBytes(row *spanner.Row) (n int) {
 }
 
 func valueBytes(v *structpb.Value) int {
-	n := 48 // the size of the message itself
+	n := 48 // the bytes of a structpb.Value without the text or list to which it points
 	switch k := v.GetKind().(type) {
 	case *structpb.Value_StringValue:
 		n += len(k.StringValue)

@@ -87,21 +87,23 @@ func (p *poll) Read(ctx context.Context, from Checkpoint, out Sink) error {
 // tail holds the state of a running poll.
 type tail struct {
 	*poll
-	out     Sink
-	query   *pageQuery
-	rows    rowReader
-	commit  string // the commit-timestamp column
-	trusted bool   // the column has allow_commit_timestamp, so rows that a read did not see can only get later timestamps
+	out    Sink
+	query  *pageQuery
+	rows   rowReader
+	commit string // the commit-timestamp column
+	// trusted is true if the commit-timestamp column has the option allow_commit_timestamp. Rows that a read did not
+	// see can then only get later timestamps.
+	trusted bool
 	check   *tableCheck
-	sets    *changeSetReader // nil if the table's rows are the changes
+	sets    *changeSetReader // nil if the table is not watched through change sets
 	prune   *pruner
 
 	position position
 	columns  string       // the columns of position.Key, as keyOrder.text returns them
 	open     *Transaction // the last transaction that was read; the next page may have more of its rows
-	complete Checkpoint   // the checkpoint after the last transaction in batch
+	complete Checkpoint   // the checkpoint that follows the last transaction in the field batch
 	batch    batch
-	batchLen int // rows in batch
+	batchLen int // the number of rows in the field batch
 	most     int // the largest number of bytes in a page
 	commitAt int
 	clock    clock
@@ -115,13 +117,14 @@ type tail struct {
 // batch holds transactions that the reading goroutine sends to the delivering one.
 type batch struct {
 	list  []*Transaction
-	after []Checkpoint // the checkpoint after each transaction
-	// through is the checkpoint after the whole batch. It also covers change sets that the handler does not get,
+	after []Checkpoint // the checkpoint that follows each transaction in list
+	// through is the checkpoint that follows the whole batch. It also covers change sets that the handler does not get,
 	// because all their rows were written again later.
 	through Checkpoint
 	ends    bool      // the batch is the last one of its page
-	drained time.Time // the timestamp of the read, if it found no more rows; else zero
-	// idle is a checkpoint at the timestamp drained, if all later commits must have timestamps after it; else zero.
+	drained time.Time // the timestamp at which the page was read, if no rows follow the page; else zero
+	// idle, if not zero, is a checkpoint at the timestamp of the field drained. It is set only if no row can get this
+	// or an earlier commit timestamp any more. With it, the checkpoint moves although the table has no changes.
 	idle Checkpoint
 }
 
@@ -196,12 +199,12 @@ func (p *poll) next(interval time.Duration, rows int) time.Duration {
 	return min(interval+interval/2, p.max)
 }
 
-// poll1 reads pages until a page is not full. It reads them at one timestamp, and takes a new one after each
+// poll1 reads pages until a page is not full. It reads them at one timestamp, and takes a new timestamp after each
 // maxReadAge. It returns the number of rows read.
 func (t *tail) poll1(ctx context.Context) (int, error) {
 	all, began := 0, time.Time{}
 	for {
-		if t.position.Key != nil { // the page begins among rows that have the same timestamp
+		if t.position.Key != nil { // the page begins after a key, so the table must still have these key columns
 			if err := t.check.check(ctx, t.newest); err != nil {
 				return all, err
 			}

@@ -31,7 +31,7 @@ type pruner struct {
 	name   string // the table's name in mutations
 	commit string
 	key    []string
-	text   string // the query up to WHERE; a condition on shards may follow, and then tail
+	text   string // the query up to WHERE; a condition on shards may follow, and then the text in the field tail
 	tail   string
 	shards ShardProvider
 	after  time.Duration

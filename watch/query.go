@@ -28,10 +28,10 @@ import (
 // The database reads this as two ranges of the index in each shard. (IS NOT NULL is redundant, but NULL_FILTERED
 // indexes need it.) So the cost of a page depends only on its own rows, however far the watcher is behind.
 type pageQuery struct {
-	head   string // SELECT ... WHERE
+	head   string // the first part of the query: SELECT ... WHERE
 	commit string // the commit-timestamp column, quoted
 	key    keyOrder
-	tail   string // ORDER BY ... LIMIT
+	tail   string // the last part of the query: ORDER BY ... LIMIT @limit
 	shards ShardProvider
 	limit  int
 }
@@ -57,8 +57,9 @@ func (t TableID) quoted() string {
 	return quote(t.Schema) + "." + quote(t.Name)
 }
 
-// selectList returns a SELECT list with the columns in asked, the key columns, and the column that more names. If asked
-// is empty, the list contains *, so that the next poll also returns columns that are added to the table later.
+// selectList returns a SELECT list with the columns that asked names, the key columns, and the one column that the
+// parameter more names. If asked is empty, the list contains *, so that the next poll also returns columns that are
+// added to the table later.
 func (d *described) selectList(asked []string, more string) (string, error) {
 	need := append(d.keyNames(), more)
 	if len(asked) == 0 {

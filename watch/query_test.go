@@ -124,7 +124,8 @@ FROM UNNEST(['x', 'y', NULL]) b, UNNEST([1, 2, NULL]) c`, table, a))
 			if len(page) == 0 {
 				break
 			}
-			p, err = newPosition(Checkpoint{Position: last.text()}, d.key) // as a repository returns it
+			// Convert the position to text and back, as happens if a repository stores it.
+			p, err = newPosition(Checkpoint{Position: last.text()}, d.key)
 			if err != nil {
 				t.Fatal(err)
 			}

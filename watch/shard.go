@@ -22,8 +22,9 @@ type ShardProvider interface {
 	// ID identifies the shard in a repository, where each shard of a table has a checkpoint of its own.
 	ID() ShardID
 	// Filter returns a WHERE condition and the values of its query parameters. The condition must hold for every row of
-	// the shard whose commit timestamp is later than after and not later than now. A poll passes an estimate of the
-	// current time as now, so the condition must also hold for rows with slightly later commit timestamps.
+	// the shard whose commit timestamp is later than the first argument and not later than the second argument. The
+	// second argument of a poll is an estimate of the current time, so the condition must also hold for rows with
+	// slightly later commit timestamps.
 	Filter(after, now time.Time) (condition string, params map[string]any)
 }
 

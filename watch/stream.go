@@ -307,16 +307,16 @@ type streamPartition struct {
 	token   string
 	parents []string // the tokens of parents that are not completely delivered
 	started bool
-	// from and delivered say how much of the partition is delivered: all transactions before the timestamp from, and
-	// those transactions at this timestamp whose ids are in delivered.
+	// from and delivered say how much of the partition is delivered. The field from is a timestamp before which all
+	// transactions are delivered. The field delivered holds the ids of the delivered transactions at this timestamp.
 	from      time.Time
 	delivered []string
 	heartbeat time.Time // everything up to this timestamp has been read
 
 	queue    []*streamTransaction // transactions that were read and are not yet delivered, in the order of their records
-	popped   int                  // the number of transactions at the head of queue that popReady has returned
-	changes  int                  // the number of changes in queue
-	bytes    int                  // the bytes of JSON of the changes in queue
+	popped   int                  // the number of transactions at the head of the queue that popReady has returned
+	changes  int                  // the number of changes in the queue
+	bytes    int                  // the bytes of JSON of the changes in the queue
 	ended    bool
 	children []childPartition
 }

@@ -213,7 +213,8 @@ type streamPosition struct {
 	Partitions []partitionPosition `json:"partitions"`
 }
 
-// partitionPosition says how much of a partition is delivered: everything before From, and the Transactions at From.
+// partitionPosition says how much of a partition is delivered: all transactions before the timestamp From, and those at
+// this timestamp whose ids are in Transactions.
 type partitionPosition struct {
 	Token        string    `json:"token"`
 	From         time.Time `json:"from"`

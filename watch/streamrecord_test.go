@@ -252,7 +252,8 @@ func (d *plainDecoder) addData(to *changeRecords, s structValue) error {
 	return nil
 }
 
-// columns returns the columns in column_types, those of the key and the other ones.
+// columns returns the columns that a record lists in its field column_types: the columns of the key, and then the
+// remaining columns.
 func (d *plainDecoder) columns(list []structValue) (keys, others []Column, err error) {
 	for _, s := range list {
 		text := s.text("type")

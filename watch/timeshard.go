@@ -127,7 +127,8 @@ func (s timeShard) Filter(after, now time.Time) (string, map[string]any) {
 	return quote(s.column) + " IN UNNEST(@shards)", map[string]any{"shards": list}
 }
 
-// shards returns the shards of all times between from and to; nil if they are too many to list.
+// shards returns the shards of all times from the first argument to the second. It returns nil if they are too many to
+// list.
 func (i Interval) shards(from, to time.Time) []string {
 	unit := intervals[i]
 	if unit.cycle > 0 && to.Sub(from) > unit.cycle {

@@ -180,7 +180,7 @@ func TestRepositoryAway(t *testing.T) {
 		r := &slowRepository{Memory: NewMemory()}
 		r.awayFor(time.Minute)
 		began := time.Now()
-		var waited atomic.Int64 // nanoseconds
+		var waited atomic.Int64 // how long the feed was not read, in nanoseconds
 		feed := &fakeFeed{"T", func(ctx context.Context, from Checkpoint, out Sink) error {
 			waited.Store(int64(time.Since(began)))
 			for at := from.Timestamp; ; at = at.Add(time.Second) {

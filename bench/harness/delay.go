@@ -107,7 +107,7 @@ type delayLine struct {
 	changed *sync.Cond
 	pieces  []delayedBytes
 	size    int
-	err     error // the error of put; pop returns it once all pieces are taken
+	err     error // the first error passed to the method end; put returns it at once, and pop after the last piece
 }
 
 type delayedBytes struct {

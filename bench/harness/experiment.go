@@ -34,7 +34,7 @@ type Benchmark struct {
 	Published map[report.Ref]report.Averages
 }
 
-// Experiment compares paths to the same result.
+// Experiment compares paths, which are different ways to do the same work.
 type Experiment struct {
 	Name  string // in tags and JSON, such as one_key
 	Title string // for people, such as one key
@@ -57,7 +57,7 @@ const (
 	SameInterval                    // in the interval of the experiment before it
 )
 
-// Path is one way to a result.
+// Path is one way to do the work of an experiment, such as a read by SQL.
 type Path struct {
 	Name      string
 	Method    string // the API methods that it calls, in order

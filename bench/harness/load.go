@@ -22,9 +22,10 @@ type Operation func(ctx context.Context, c Call) (rows int, err error)
 
 // Call holds what an operation receives from the client that runs it.
 type Call struct {
-	*rand.Rand                 // this client's own generator
+	*rand.Rand                 // the client's own generator of random numbers
 	Client     *spanner.Client // of the path's server; nil without a server
-	Tag        string          // the request or transaction tag, by which the server's statistics distinguish paths; "" for none
+	// Tag is the request or transaction tag, by which the server's statistics distinguish paths; "" for none.
+	Tag string
 }
 
 // recorder collects the latencies and row counts of all clients between two updates of the screen.
@@ -52,7 +53,7 @@ func (r *recorder) swap(empty *hdrhistogram.Histogram) (full *hdrhistogram.Histo
 	return full, rows
 }
 
-// LoadGenerator repeats an operation for a time, or a number of times.
+// LoadGenerator repeats an operation for a time, or a number of times. Each call of its method Run is one turn.
 //
 // In a closed loop (Rate 0), each client sends its next operation when the last one is answered. In an open loop,
 // operations are due at even intervals, even while the server is slow. A client that is free takes the operation that
@@ -68,12 +69,12 @@ type LoadGenerator struct {
 	count       int64           // operations of a turn, in a closed loop; 0 to stop by time
 	cpu         CPUMeter        // meter of the server's CPU time; may be nil
 	own         CPUMeter        // meter of the client's CPU time; nil if the client is this program
-	between     bool            // true if the CPU time between the previous turn and this one belongs to this turn
+	between     bool            // true if the server's CPU time between two turns counts for the later turn
 	ServerEnded <-chan struct{} // closes if the server's process ends; may be nil
 
 	began    time.Time
 	used     time.Duration // the server's CPU time at the end of the last turn; 0 before the first
-	issued   atomic.Int64  // operations that clients have begun, in an open loop or if count is set
+	issued   atomic.Int64  // operations of this turn that clients have begun, in an open loop or if count is set
 	recorder recorder
 }
 
@@ -84,8 +85,8 @@ const (
 	Overtime = 30 * time.Second
 )
 
-// Run starts the clients and waits until the turn is over. It calls show with the results of every window, always from
-// one goroutine.
+// Run starts the clients and waits until the turn is over. A window is the time between two updates of the screen.
+// After each window, Run calls show with its results, always from the same goroutine.
 func (l *LoadGenerator) Run(ctx context.Context, show func(report.Window)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -119,7 +120,7 @@ func (l *LoadGenerator) Run(ctx context.Context, show func(report.Window)) error
 	}
 	if l.count == 0 {
 		defer time.AfterFunc(l.Duration+Overtime, func() {
-			cancel(fmt.Errorf("an operation had no answer %v after the end of its round", Overtime))
+			cancel(fmt.Errorf("an operation had no answer %v after the end of its turn", Overtime))
 		}).Stop()
 	}
 	done := l.start(ctx, cancel)
@@ -250,7 +251,9 @@ func (l *LoadGenerator) open(ctx context.Context, c Call) error {
 		if wait := due - time.Since(l.began); wait > 0 {
 			select {
 			case <-time.After(wait):
-				counts = time.Since(l.began) // a timer is up to a millisecond late, which must not count as latency of the server
+				// The timer is up to a millisecond late. This delay is not the server's, so the latency counts from now
+				// and not from the due time.
+				counts = time.Since(l.began)
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}

@@ -22,10 +22,10 @@ type Runner struct {
 	began   time.Time
 	// figures holds the published figures and Crowfoot's targets, by benchmark.
 	figures map[string][]report.Figure
-	control *ControlServer // of another executable; nil for none
+	control *ControlServer // runs another executable, with which the target is compared; nil for none
 	// intervalEnd is the end of the interval of the server's statistics for which awaitInterval has waited.
 	intervalEnd time.Time
-	// asked holds, for each measure, the keys under which the server's statistics list the calls of the path.
+	// asked holds, for each measure, the keys under which the server's statistics list the measured calls.
 	asked map[*report.Measure][]StatisticsKey
 	// intervals holds, for a measure, the end of the interval of the server's statistics into which all its operations
 	// fell. It has no entry for a measure whose operations fell into several intervals.

@@ -27,7 +27,7 @@ type Screen struct {
 	share   float64
 	title   string
 	current []*report.Measure
-	now     string // the line of the picture that shows the last window
+	now     string // the line of the picture that shows the latest results of the turn in progress
 	lines   int    // number of lines of the picture that the terminal shows
 	rows    [2]int // the last progress step printed while a table is filled, and the number of rows of the table
 }
@@ -146,7 +146,8 @@ func windowText(m *report.Measure, w report.Window) string {
 	return now
 }
 
-// shortestWindow is the duration of the shortest window that the method window shows.
+// shortestWindow is the least duration of a report.Window that the method window shows as the latest results. A shorter
+// one has too few operations.
 const shortestWindow = Tick / 5
 
 // soFar formats the current results of one path as a line. The last column is the ratio of the path's median latency to

@@ -141,7 +141,7 @@ WHERE interval_end > @since AND request_tag = @tag`,
 	defer it.Stop()
 	row, err := it.Next()
 	if err != nil {
-		return // the report shows the reason with the statistics
+		return // the report shows the error of its own query of this table
 	}
 	var cpu spanner.NullFloat64
 	if row.Columns(&cpu) == nil && cpu.Valid {

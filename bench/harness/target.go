@@ -35,8 +35,8 @@ type Target struct {
 	Admin        *database.DatabaseAdminClient
 }
 
-// OpenTarget connects to the server that e names. If e names no database, OpenTarget first starts the embedded server
-// from an executable ("" is this very program). options are used for all clients.
+// OpenTarget connects to the server that the parameter e names. If e names no database, OpenTarget first starts the
+// embedded server from an executable ("" is this very program). All clients use the options.
 func OpenTarget(ctx context.Context, e bench.Endpoint, executable string, options ...option.ClientOption) (t *Target, err error) {
 	t = &Target{Server: Server{Address: e.Address, Options: options}, DatabaseName: e.Database}
 	defer func() {

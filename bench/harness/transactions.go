@@ -29,7 +29,7 @@ func (r *Runner) transactionsOf(ctx context.Context, m *report.Measure) *report.
 		return nil
 	})
 	if err != nil || t.Commits == 0 {
-		return nil // the report shows the reason with the statistics
+		return nil // the report shows the result of its own query of this table: an error or no rows
 	}
 	return t
 }

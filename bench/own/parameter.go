@@ -227,7 +227,7 @@ func timestampRule(text string) (rule, error) {
 	switch {
 	case err == nil && wide < 0:
 		err = errEmptyRange
-	case err == nil && wide == math.MaxInt64: // Sub returns this for all longer ranges, too
+	case err == nil && wide == math.MaxInt64: // Sub returns MaxInt64 for every longer range, too
 		err = errors.New("the range is longer than 292 years")
 	}
 	return func(r *rand.Rand, _ map[string]any) any { return low.Add(time.Duration(r.Int64N(int64(wide) + 1))) }, err

@@ -152,7 +152,7 @@ func (s *sqlFile) queries(ctx context.Context, c harness.Call) (rows int, err er
 func (s *sqlFile) transaction(ctx context.Context, c harness.Call) (rows int, err error) {
 	list := s.draw(c)
 	err = harness.InTransaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
-		rows = 0 // count the rows of this attempt only
+		rows = 0 // after an abort the client calls this function again, and only the rows of the last call count
 		for i, st := range list {
 			o := spanner.QueryOptions{RequestTag: c.Tag, LastStatement: bool(s.last) && i == len(list)-1}
 			n, err := s.execute(ctx, tx, s.statements[i%len(s.statements)], st, o)
@@ -180,7 +180,7 @@ func (s *sqlFile) batchDML(ctx context.Context, c harness.Call) (rows int, err e
 	list := s.draw(c)
 	err = harness.InTransaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
 		counts, err := tx.BatchUpdateWithOptions(ctx, list, spanner.QueryOptions{RequestTag: c.Tag, LastStatement: bool(s.last)})
-		rows = 0 // count the rows of this attempt only
+		rows = 0 // after an abort the client calls this function again, and only the rows of the last call count
 		for _, n := range counts {
 			rows += int(n)
 		}

@@ -123,8 +123,8 @@ const pageColors = 10
 
 // axis maps values to coordinates, either linearly or by the values' logarithms.
 type axis struct {
-	low, high  float64 // values
-	from, to   float64 // coordinates
+	low, high  float64 // the values at the two ends of the axis
+	from, to   float64 // the coordinates of low and high
 	logarithms bool
 }
 

@@ -9,7 +9,7 @@ type Fit struct {
 	Path      string    `json:"path"`
 	Clients   int       `json:"clients"`
 	Sizes     []int     `json:"sizes"`      // rows of a commit, or its DML statements
-	Means     []float64 `json:"mean_us"`    // latency at each size
+	Means     []float64 `json:"mean_us"`    // mean latency at each size
 	PerRow    float64   `json:"per_row_us"` // the slope: the cost of one more row
 	AtNone    float64   `json:"at_none_us"` // the latency where the line meets size 0
 	// R2 is the coefficient of determination, which is 1 if all points lie on the line. It is nil with fewer than

@@ -49,7 +49,9 @@ type Measure struct {
 	// Transactions holds the server's statistics of the path's transactions; nil if there are none.
 	Transactions *Transactions `json:"transactions,omitempty"`
 
-	Group   int                     `json:"-"` // position of the first measure of this experiment and number of clients, whose paths take turns
+	// Group is the same number for all measures of paths that take turns with each other. It is the index of the first
+	// of these measures in Report.Measures.
+	Group   int                     `json:"-"`
 	latency *hdrhistogram.Histogram // latencies in all turns, in microseconds
 	elapsed time.Duration
 	cpu     time.Duration
@@ -59,8 +61,8 @@ type Measure struct {
 	// not the operation's latency.
 	Parallel     bool                    `json:"-"`
 	counted      MethodCounts            // the server's counts of calls, over all turns
-	roundLatency *hdrhistogram.Histogram // latencies in the last of Turns, in microseconds
-	used         time.Duration           // the server's CPU time in the last of Turns
+	roundLatency *hdrhistogram.Histogram // latencies in the latest turn, in microseconds
+	used         time.Duration           // the server's CPU time in the latest turn
 }
 
 // Turn holds the results of one turn of a path.
@@ -68,13 +70,14 @@ type Turn struct {
 	// Failed is the reason why a foreign program or database gave no figures, or "" if it gave some.
 	Failed string `json:"failed,omitempty"`
 
-	Operations int64    `json:"operations"`
-	Rows       int64    `json:"rows"`
-	Seconds    float64  `json:"seconds"`
-	Mean       float64  `json:"mean_us"`
-	P50        int64    `json:"p50_us"`
-	P99        int64    `json:"p99_us"`
-	CPU        *float64 `json:"server_cpu_us,omitempty"` // per operation; nil if unknown
+	Operations int64   `json:"operations"`
+	Rows       int64   `json:"rows"`
+	Seconds    float64 `json:"seconds"`
+	Mean       float64 `json:"mean_us"`
+	P50        int64   `json:"p50_us"`
+	P99        int64   `json:"p99_us"`
+	// CPU is the server's CPU time per operation in microseconds; nil if unknown.
+	CPU *float64 `json:"server_cpu_us,omitempty"`
 }
 
 // of returns the value of the metric in this turn; nil if unknown.
@@ -111,7 +114,7 @@ func (l Latency) MeanText() string { return fmt.Sprintf("%.3f", l.Mean/1e3) }
 // fromProcess is the source of CPU times that were read from the operating system.
 const fromProcess = "process"
 
-// BeginTurn starts a turn.
+// BeginTurn starts the next turn. Add then adds its results.
 func (m *Measure) BeginTurn() {
 	if m.latency == nil {
 		m.latency = NewHistogram()

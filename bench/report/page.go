@@ -97,7 +97,7 @@ func (r *Report) tiles() (list []Tile) {
 	shown := map[string]bool{}
 	for _, f := range r.Figures {
 		if f.Ours == nil || shown[f.Name] {
-			continue // show only the first number of clients, which is the study's
+			continue // a tile shows a figure only for the first number of clients, with which the study measured
 		}
 		shown[f.Name] = true
 		var beside []string

@@ -17,7 +17,7 @@ type Heading struct {
 	Machine  Machine  `json:"machine"`
 	Server   string   `json:"server"`
 	Database string   `json:"database"`
-	Facts    []string `json:"facts,omitempty"` // further observations
+	Facts    []string `json:"facts,omitempty"` // sentences about what the run observed besides the measures
 }
 
 // NewHeading returns the heading for the report of a run that has just begun.
@@ -39,8 +39,8 @@ type Report struct {
 	Fits       []Fit          `json:"fits,omitempty"`
 	Statistics []Statistic    `json:"server_statistics"`
 
-	About   map[string]string `json:"-"` // by benchmark
-	Studies map[string]*Study `json:"-"` // by benchmark; nil for no study
+	About   map[string]string `json:"-"` // a sentence about each benchmark, by its name
+	Studies map[string]*Study `json:"-"` // the study that each benchmark repeats, by its name; nil for none
 	// OwnGrids holds, by benchmark, the function that makes the tables that only this benchmark has. These tables come
 	// before those that the report shows for every benchmark.
 	OwnGrids map[string]func(*Report) []Grid `json:"-"`
@@ -49,7 +49,7 @@ type Report struct {
 	wanted    []wantedPair
 }
 
-// Pair is a comparison of two paths to the same result.
+// Pair is a comparison of two paths of an experiment.
 type Pair struct {
 	Title     string `json:"title"`
 	Left      int    `json:"left"`  // index in Measures
@@ -58,7 +58,7 @@ type Pair struct {
 	RightPath string `json:"right_path"`
 	Clients   int    `json:"clients"`
 	// The ratios are left / right; nil if unknown.
-	Latency    *float64 `json:"latency_ratio,omitempty"` // of medians
+	Latency    *float64 `json:"latency_ratio,omitempty"` // of the median latencies
 	Tail       *float64 `json:"p99_ratio,omitempty"`
 	CPU        *float64 `json:"server_cpu_ratio,omitempty"`
 	Throughput *float64 `json:"throughput_ratio,omitempty"`

@@ -10,7 +10,8 @@ import (
 type Calls struct {
 	Method       string  `json:"method"`
 	PerOperation float64 `json:"per_operation"`
-	Latency      float64 `json:"server_latency_us"` // mean latency of one call, from the first byte received to the last byte sent
+	// Latency is the mean latency of one call, from the first byte received to the last byte sent.
+	Latency float64 `json:"server_latency_us"`
 }
 
 // MethodCounts holds a server's counts of calls since its start, by API method. They come from /metrics.

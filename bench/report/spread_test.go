@@ -42,7 +42,7 @@ func TestTurns(t *testing.T) {
 		left.Turns = append(left.Turns, Turn{Operations: 1, Seconds: 1, P50: int64(20 + 2*i), CPU: cpu(float64(30 + i))})
 		right.Turns = append(right.Turns, Turn{Operations: 1, Seconds: 1, P50: int64(10 + i), CPU: cpu(10)})
 	}
-	right.Turns = append(right.Turns, Turn{}) // the run was interrupted
+	right.Turns = append(right.Turns, Turn{}) // the run was interrupted in this turn, which must not count
 	if s := MedianLatency.spreadOf(left, right); s.Low != 2 || s.High != 2 || s.Turns != 6 {
 		t.Errorf("latency: %+v", *s)
 	}

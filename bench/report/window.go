@@ -18,7 +18,7 @@ func NewHistogram() *hdrhistogram.Histogram {
 
 // Window holds the results of all clients between two updates of the screen.
 type Window struct {
-	Latency *hdrhistogram.Histogram // valid until the next window
+	Latency *hdrhistogram.Histogram // valid only until the function that gets the window returns
 	Rows    int64
 	Elapsed time.Duration
 	CPU     time.Duration // CPU time of the server; 0 if the run cannot see its process

@@ -26,9 +26,9 @@ import (
 
 // Ceiling runs a server until the context ends. The server answers every StreamingRead and ExecuteStreamingSql with the
 // same messages, which are already encoded. The parameter frames names the file with these messages, each preceded by
-// its length (uvarint). If frames is "", the answer is one row of the points table. If batches names a file of record
-// batches, the server answers Flight SQL, too. The server does no work except that of gRPC, so no database server that
-// uses gRPC can need less CPU.
+// its length (uvarint). If frames is "", the answer is one row of the points table. If the parameter batches names a
+// file of record batches, the server answers Flight SQL, too. The server does no work except that of gRPC, so no
+// database server that uses gRPC can need less CPU.
 func Ceiling(ctx context.Context, frames, batches string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

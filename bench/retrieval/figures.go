@@ -13,7 +13,7 @@ type publishedRetrieval struct {
 	seconds float64 // time to read all rows of the table
 	rows    float64
 	readers float64    // for several readers, their speed divided by that of one reader; 0 for one reader
-	ours    report.Ref // the path of this run that does the same; empty for none
+	ours    report.Ref // our path that reads in the same way as the study; empty for none
 }
 
 func (p publishedRetrieval) perSecond() float64 { return p.rows / p.seconds }

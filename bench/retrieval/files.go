@@ -40,7 +40,7 @@ var fileFormats = []retrievedFile{
 	{title: arrowTitle, codec: "LZ4", format: bulkfile.Arrow},
 }
 
-// file returns the file with a title.
+// file returns the file with the given title.
 func (b *retrieval) file(title string) retrievedFile {
 	return b.files[slices.IndexFunc(b.files, func(f retrievedFile) bool { return f.title == title })]
 }

@@ -65,7 +65,7 @@ func (p *postgres) fill(ctx context.Context, table, file string) error {
 	lines, to := io.Pipe()
 	go func() { to.CloseWithError(withoutLastDelimiter(to, f)) }()
 	_, err = p.connections[0].PgConn().CopyFrom(ctx, lines, "COPY "+table+" FROM STDIN (DELIMITER '|')")
-	lines.CloseWithError(err) // ends the writing goroutine
+	lines.CloseWithError(err) // ends the goroutine above, which writes to the pipe
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,8 @@ func (b *retrieval) orWithout(ctx context.Context, r *harness.Runner, w *worker,
 	return nil
 }
 
-// workerFacts adds to the report which libraries a worker has, and which it lacks. remedy says how to get them.
+// workerFacts adds to the report which libraries a worker has, and which it lacks. The parameter remedy says how to
+// get the missing libraries.
 func (b *retrieval) workerFacts(r *harness.Runner, w *worker, remedy string) {
 	for _, name := range slices.Sorted(maps.Keys(w.has)) {
 		r.Fact("%s %s", name, w.has[name])

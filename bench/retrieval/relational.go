@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// relational is a database of another vendor, filled with the same rows.
+// relational is a database of another vendor, which gets a copy of the rows of the benchmark's table.
 type relational interface {
 	// rows runs a query on the connection with this index. It calls each(scan) for every row of the result. The
 	// argument scan copies the columns of that row.
@@ -72,7 +72,7 @@ func (b *retrieval) otherDatabases(ctx context.Context, r *harness.Runner) error
 		if err := d.one(ctx, "SELECT VERSION()", &version); err != nil {
 			return err
 		}
-		version, _, _ = strings.Cut(version, " on ") // cut off the name of the compiler
+		version, _, _ = strings.Cut(version, " on ") // PostgreSQL adds " on", the platform and the compiler
 		r.Fact("%s: version %s", d.name, version)
 	}
 	return nil

@@ -54,19 +54,19 @@ type Settings struct {
 	Table    string // customer or orders
 	Readers  []int  // numbers of readers that share the table; each number has an experiment of its own
 	Columnar bool   // true if the server keeps a columnar copy of the table
-	Postgres string // DSN of a PostgreSQL database for the same rows, in the syntax of pgx; "" for none
-	MySQL    string // DSN of a MySQL or MariaDB database for the same rows; "" for none
-	Python   string // executable of Python, whose installed libraries read the same rows; "" for none
+	Postgres string // DSN, in the syntax of pgx, of a PostgreSQL database that gets a copy of the rows; "" for none
+	MySQL    string // DSN of a MySQL or MariaDB database that gets a copy of the rows; "" for none
+	Python   string // executable of Python, whose libraries read the rows from files and from the server; "" for none
 	Java     string // executable "java" of a JDK
 	Profile  string // folder for profiles of paths that miss their targets; "" for none
-	Jars     string // class path of SPL and of JDBC drivers; "" for none
+	Jars     string // Java's class path with the program SPL (java.go) and with JDBC drivers; "" for none
 }
 
 // retrieval is the state of a run of this benchmark.
 type retrieval struct {
 	Settings
 	table   *retrievedTable
-	rows    int64 // in the table
+	rows    int64 // number of rows in the table
 	address string
 	raw     *rawClient
 	// connections holds one connection to the target for each reader. They are separate from the target's own client:
@@ -79,7 +79,7 @@ type retrieval struct {
 	flightCanned *flightClient
 	recorded     []string // names of the files with the messages that canned sends
 	flightSQL    *flightClient
-	schema       *arrow.Schema // of the table
+	schema       *arrow.Schema // schema of the table's rows
 	files        []retrievedFile
 	rewritten    string   // name of a Parquet file written by pyarrow
 	composite    string   // name of the file in SPL's columnar format
@@ -209,7 +209,7 @@ const (
 	cannedFlight = "canned batches, Flight SQL"
 )
 
-// The codecs of the servers' answers.
+// How the servers encode the rows of their answers: the format, and the compression.
 const (
 	rowCodec    = "PartialResultSet, none"
 	flightCodec = "Arrow IPC, none"
@@ -314,7 +314,7 @@ type retrievedTable struct {
 	objects func(*spanner.RowIterator) (int64, error)
 	// scan returns a function that copies a row of another database into an object in memory.
 	scan func() func(scanRow) error
-	// splTypes lists the types of the columns in SPL's notation.
+	// splTypes lists the types of the columns in the notation of the program SPL (java.go).
 	splTypes []string
 	// grouped and summed are the names of two columns. The aggregate query groups the rows by the first column, and
 	// computes the sum and the average of the second one.

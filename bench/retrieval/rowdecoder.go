@@ -42,7 +42,7 @@ const (
 
 // decode decodes one message.
 func (d *rowDecoder) decode(frame []byte) error {
-	var last []byte // the last value, which may be a chunk
+	var last []byte // the last value of the message; it may be a text that continues in the next message
 	chunked := false
 	for len(frame) > 0 {
 		field, kind, n := protowire.ConsumeTag(frame)

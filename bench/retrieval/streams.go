@@ -19,13 +19,13 @@ import (
 
 // StreamsSettings say how many rows a server streams, and to how many clients.
 type StreamsSettings struct {
-	Rows      int       // rows that each way of streaming (READ, SQL, Flight SQL) reads at least
+	Rows      int       // least number of rows to read in each way of streaming: READ, SQL, Flight SQL
 	TableRows int       // rows in the table; each stream reads all of them
 	Slow      int       // how many slow streams of each way are open at the same time; their clients read one message a second
 	Memory    string    // the server's --memory; the test fails if the server uses more
 	Server    string    // the server's executable; "" for this program
 	Dir       string    // directory for the server's data; "" for a temporary one
-	Out       io.Writer // gets the result
+	Out       io.Writer // gets the test's result, as text
 	Progress  io.Writer
 }
 
@@ -164,7 +164,9 @@ func readSlowly(ctx context.Context, way streamWay) error {
 // measure streams the rows in one way, and reports how much memory the server uses.
 func (r *streamRun) measure(ctx context.Context, way streamWay) error {
 	var rows int64
-	var halves [2]int64 // the highest memory in the first and in the second half of the rows, in bytes
+	// halves holds the most memory that the server used, in bytes: while the first half of the rows was streamed, and
+	// while the second half was.
+	var halves [2]int64
 	began, looked := time.Now(), time.Time{}
 	for rows < int64(r.Rows) {
 		half := 0

@@ -47,7 +47,7 @@ func startWorker(ctx context.Context, name string, args ...string) (*worker, err
 	if err != nil {
 		return nil, err
 	}
-	w.cmd.ExtraFiles = []*os.File{answers} // file descriptor 3
+	w.cmd.ExtraFiles = []*os.File{answers} // becomes file descriptor 3 of the worker, to which it writes its answers
 	err = w.cmd.Start()
 	answers.Close()
 	if err != nil {

@@ -25,8 +25,8 @@ const (
 	soakDatabase = soakInstance + "/databases/soak"
 	soakRows     = 50_000
 	soakCounters = 8
-	// soakPause is the time between two requests of a worker. Workers pause because a soak looks for what accumulates
-	// over time, and not for the highest throughput.
+	// soakPause is the time between two requests of a worker. Workers pause because a soak does not measure the
+	// highest throughput: it looks for memory, goroutines and connections that accumulate over time.
 	soakPause = 20 * time.Millisecond
 )
 

@@ -88,7 +88,8 @@ func (l *memoryLoad) kinds() []heavyKind {
 		{"commit", l.largeCommit(), conflict},
 		{"commit gzip", l.largeCommit(grpc.UseCompressor(grpcgzip.Name)), conflict},
 		{"commit REST", l.largeRESTCommit, conflict},
-		{"gzip bomb", l.gzipBomb, []codes.Code{codes.InvalidArgument}}, // the decompressed request is too large for its method
+		// The server refuses the decompressed request as too large for its method.
+		{"gzip bomb", l.gzipBomb, []codes.Code{codes.InvalidArgument}},
 		{"sort", l.query("SELECT b.Text FROM Big b ORDER BY b.Text DESC, b.Id LIMIT 1000000"), nil},
 		{"join", l.query("SELECT COUNT(*) FROM Big a JOIN@{JOIN_METHOD=HASH_JOIN} Big b ON a.Text = b.Text"), nil},
 		{"aggregation", l.query("SELECT b.Text, ANY_VALUE(b.Text), COUNT(*) FROM Big b GROUP BY b.Text, b.Id"), nil},

@@ -129,7 +129,7 @@ func (k *soak) lives(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// soakHead names the columns of life.line.
+// soakHead names the columns of the text that the method life.line returns.
 var soakHead = fmt.Sprintf("%-5s %-8s %10s %10s %11s %11s %6s %9s", "life", "end", "memory MiB", "peak MiB", "goroutines", "connections", "files", "recovery")
 
 func (l life) line(number int) string {
@@ -245,7 +245,7 @@ func descriptors(p harness.PID) (sockets, files int, err error) {
 // that has grown. It ignores the first life, because the server warms up in it.
 func (k *soak) grown() (broken []error) {
 	if len(k.ended) < 3 {
-		return nil // too few lives: of those after the first, the last one is compared with the others
+		return nil // the first life does not count, and the last one needs an earlier life to be compared with
 	}
 	least := func(of func(life) int64) int64 {
 		return of(slices.MinFunc(k.ended[1:], func(a, b life) int { return int(of(a) - of(b)) }))

@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/harness"
 )
 
-// query is a single-use query.
+// query is a query in a single-use read-only transaction.
 type query struct {
 	sql  string
 	draw func(harness.Call) map[string]any // chooses random values of the parameters
@@ -22,7 +22,7 @@ func (q query) path(want int) harness.Path {
 	}}
 }
 
-// read is a single-use read of usertable, or of its index.
+// read is a read of usertable, or of its index, in a single-use read-only transaction.
 type read struct {
 	index   string   // "" for the table
 	columns []string // nil for all of the table

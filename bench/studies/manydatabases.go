@@ -18,14 +18,14 @@ import (
 
 const (
 	manyInstances    = 10
-	manyPerInstance  = 100 // the limit of databases in one instance
+	manyPerInstance  = 100 // Spanner's limit of databases in one instance
 	tablesOfDatabase = 20
 	// lastCreations is the number of databases whose creation times the run reports. They are the databases that the
 	// run creates last.
 	lastCreations = 50
 
 	targetCreation = 15 * time.Millisecond
-	targetIdle     = 200 << 10 // bytes of memory for each database
+	targetIdle     = 200 << 10 // a target: at most this many bytes of memory for each idle database
 )
 
 // createDatabases creates a thousand databases, one after the other, on a server that it starts for this purpose. It

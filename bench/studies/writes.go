@@ -43,7 +43,9 @@ func writesFigures(s bench.Settings) []report.Figure {
 	list := slices.Clone(allWritesFigures)
 	for i := range list {
 		if s.RTT > 0 && list[i].Metric == report.MeanLatency {
-			list[i].Target = 0 // with an added round-trip time, the ratio would depend only on the number of round trips
+			// With an added round-trip time, the ratio depends mainly on the number of round trips, so there is no
+			// target.
+			list[i].Target = 0
 		}
 	}
 	return slices.DeleteFunc(list, func(f report.Figure) bool {

@@ -57,7 +57,7 @@ func (w *writer) nounPhrase() {
 			w.word(adjectives)
 		case 'D':
 			w.word(adverbs)
-		case ';': // the comma between two adjectives
+		case ';': // the comma between two adjectives replaces the space
 			w.text[len(w.text)-1] = ','
 		}
 		w.space()

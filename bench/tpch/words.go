@@ -37,9 +37,10 @@ var (
 	segments   = list("AUTOMOBILE,BUILDING,FURNITURE,HOUSEHOLD,MACHINERY:1")
 	priorities = list("1-URGENT,2-HIGH,3-MEDIUM,4-NOT SPECIFIED,5-LOW:1")
 
-	// The grammar of sentences: N is a noun phrase, V a verb phrase, P a preposition with a noun phrase, T the end.
+	// The grammar of sentences: N is a noun phrase, V a verb phrase, P a preposition with a noun phrase, T the mark at
+	// the end.
 	sentences = list("NVT,NVPT,NVNT:3,NPVNT,NPVPT:1")
-	// The grammar of noun phrases: J is an adjective, D an adverb, N a noun.
+	// The grammar of noun phrases: J is an adjective, D an adverb, N a noun, and ; a comma.
 	nounPhrases = list("N:10,JN:20,J;JN:10,DJN:50")
 	// The grammar of verb phrases: V is a verb, D an adverb, X an auxiliary verb.
 	verbPhrases = list("V:30,XV:1,VD:40,XVD:1")

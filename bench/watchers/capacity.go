@@ -22,9 +22,9 @@ const (
 	// probeSteps times.
 	faster     = 2
 	probeSteps = 3
-	// slower is the factor between the rates of two successive full runs. If the watchers held the rate of the first
-	// full run, the next runs have higher rates until one is not held. Otherwise the next runs have lower rates until
-	// one is held. capacityRuns is the largest number of full runs.
+	// slower is the ratio of the lower to the higher rate of two successive full runs. If the watchers held the rate of
+	// the first full run, the next runs have higher rates until one is not held. Otherwise the next runs have lower
+	// rates until one is held. capacityRuns is the largest number of full runs.
 	slower       = 0.93
 	capacityRuns = 8
 )
@@ -116,7 +116,7 @@ func (w *watchRun) tryRate(ctx context.Context, rate float64, lasts time.Duratio
 type busy struct {
 	at          time.Time
 	server, own time.Duration
-	known       bool // true if the field server could be read
+	known       bool // true if the server's CPU time could be read
 }
 
 func busyOf(t *harness.Target) busy {

@@ -83,7 +83,7 @@ func TestDeliveries(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
 	c := &changes{began: began, first: 100}
-	if n := c.add(-1, 2); n != 100 { // a backlog
+	if n := c.add(-1, 2); n != 100 { // the backlog: the changes 100 and 101
 		t.Fatal(n)
 	}
 	c.add(10*time.Millisecond, 3)
@@ -91,11 +91,11 @@ func TestDeliveries(t *testing.T) {
 	c.commit(100, 2)
 	c.commit(102, 3)
 	d := newDeliveries(c, 2*time.Millisecond, time.Second) // the server's clock is 2 ms ahead
-	d.add(99, at(0), at(60))                               // from an earlier run
+	d.add(99, at(0), at(60))                               // change 99 is from an earlier run
 	d.add(100, at(-5), at(60))
 	d.add(102, at(22), at(60)) // 40 ms after the commit, 50 ms after it was due
 	d.add(103, at(22), at(80))
-	d.add(103, at(22), at(90)) // a repetition
+	d.add(103, at(22), at(90)) // change 103 is delivered a second time
 	s := d.standing(at(100))
 	if want := (standing{transactions: 2, committed: 5, delivered: 3, lag: s.lag}); s != want || s.behind() != 2 {
 		t.Errorf("standing is %+v, want %+v", s, want)

@@ -10,7 +10,7 @@ import (
 type pace struct {
 	Load
 	rand *rand.Rand
-	due  float64 // seconds since the load began
+	due  float64 // when the last returned transaction is due, in seconds since the load began
 }
 
 func newPace(l Load) *pace { return &pace{Load: l, rand: rand.New(rand.NewPCG(l.Seed, 0))} }

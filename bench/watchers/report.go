@@ -117,19 +117,18 @@ func (f Figure) targetText() string {
 	return "≤ " + f.text(f.Target)
 }
 
-// Crowfoot's targets. They are meant for two cores that server, writer and watcher share. The flag -w is the number of
-// transactions per second, and -m is the mean number of rows in a transaction. A ratio of two polls is the ratio of
-// their CPU times, and also that of their numbers of rows scanned.
+// Crowfoot's targets. They are meant for two cores that server, writer and watcher share. The cost of a poll is
+// measured in two ways: as its CPU time, and as its number of scanned rows.
 const (
-	targetPoll     = 0.03  // CPU seconds of one poll at -w 50 -m 200, with a poll every second
+	targetPoll     = 0.03  // CPU seconds of a poll, with a poll and 50 transactions of 200 rows every second
 	targetCapacity = 40e3  // rows per second that one watcher must hold
 	targetCatchUp  = 50e3  // changes per second that one watcher must deliver from a backlog
-	targetIndex    = 1.01  // rows of the index read for each row returned, with a backlog
-	targetNoHint   = 1.1   // ratio of a poll without the table hint to the recommended poll
-	targetNoShards = 2.    // ratio of a poll without the shard provider to the recommended poll
-	targetPruned   = 1.5   // ratio of a poll on an index that is pruned to the recommended poll
-	targetStream   = 0.02  // seconds from commit to callback by a change stream at -w 25 -m 100, p99
-	targetRecords  = 100e3 // records per second of a change stream with streamReaders partitions
+	targetIndex    = 1.01  // rows of the index that a poll reads for each row that it returns, with a backlog
+	targetNoHint   = 1.1   // cost of a poll without the table hint, divided by that of the recommended poll
+	targetNoShards = 2.    // cost of a poll without the shard provider, divided by that of the recommended poll
+	targetPruned   = 1.5   // in place of targetNoShards, if the watchers also prune the index (Watching.Prune)
+	targetStream   = 0.02  // p99 in seconds from commit to callback by a change stream, with 25 × 100 rows every second
+	targetRecords  = 100e3 // records per second that must be read from a change stream with streamReaders partitions
 	leastBacklog   = 500e3 // smallest backlog, in changes, at which targetCatchUp and targetIndex apply
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench/report"
 )
 
-// Result holds the results of one side in one experiment.
+// Result holds the results of one side in one experiment. A side is a set of watchers that watch in the same way.
 type Result struct {
 	Name      string     `json:"name"`    // name of the load
 	Setting   string     `json:"setting"` // how the way of watching differs from the recommended one
@@ -17,8 +17,8 @@ type Result struct {
 
 	Seconds      float64 `json:"seconds"` // how long the load lasted
 	Transactions int64   `json:"transactions"`
-	Changes      int64   `json:"changes"`                       // committed, including the backlog
-	Unsent       int64   `json:"unsent_transactions,omitempty"` // due during the load and never sent
+	Changes      int64   `json:"changes"`                       // number of committed changes, including the backlog
+	Unsent       int64   `json:"unsent_transactions,omitempty"` // number of transactions that were due but never sent
 	Delivered    int64   `json:"delivered"`                     // how many of Changes were delivered
 	Lost         int64   `json:"lost"`
 	Duplicated   int64   `json:"duplicated"`
@@ -63,10 +63,12 @@ type Result struct {
 // delivered the backlog, and the oldest undelivered change was as recent as the poll interval allows.
 type CatchUp struct {
 	Seconds float64 `json:"seconds"`
-	Changes int64   `json:"changes"` // changes delivered in that time, including those of the load
-	Reads   int64   `json:"reads"`   // queries, or records of a change stream
-	// Pace and ReadPace are the spreads, over parts of that time, of the changes per second and the reads per second.
-	// They are nil if the watchers never caught up.
+	// Changes is the number of changes that were delivered until the watchers had caught up, including changes of the
+	// load. Reads is the number of the watchers' reads until then. A read is a query, or a record of a change stream.
+	Changes int64 `json:"changes"`
+	Reads   int64 `json:"reads"`
+	// Pace and ReadPace are the spreads of the changes per second and of the reads per second, over parts of the time
+	// until the watchers had caught up. They are nil if the watchers never caught up.
 	Pace     *report.Spread `json:"changes_per_second,omitempty"`
 	ReadPace *report.Spread `json:"reads_per_second,omitempty"`
 }

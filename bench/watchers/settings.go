@@ -19,8 +19,8 @@ type Settings struct {
 	Load
 	Watching
 	Table string        `json:"table"`
-	Index string        `json:"index"`   // "" for none
-	Rows  int           `json:"rows"`    // in the table before the load
+	Index string        `json:"index"`   // name of the index that the polls should use; "" for none
+	Rows  int           `json:"rows"`    // least number of rows in the table before the load
 	Each  time.Duration `json:"each_ns"` // duration of the load of one run
 	Mode  Mode          `json:"mode"`
 	// Backlog is the number of changes that are written before the watchers of a run start.
@@ -41,9 +41,9 @@ type Settings struct {
 // Load describes the transactions that the benchmark writes.
 type Load struct {
 	Transactions float64 `json:"transactions_per_second"`
-	Mutations    int     `json:"mutations_per_transaction"` // on average
+	Mutations    int     `json:"mutations_per_transaction"` // mean number of rows that a transaction writes
 	Updaters     int     `json:"updaters"`                  // highest number of transactions in progress
-	Even         bool    `json:"even,omitempty"`            // transactions are due at even intervals instead of random ones
+	Even         bool    `json:"even,omitempty"`            // true for equal intervals between transactions, not random
 	Seed         uint64  `json:"seed"`
 }
 

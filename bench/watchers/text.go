@@ -195,7 +195,7 @@ var watchPageText string
 
 var watchPageTemplate = template.Must(template.Must(report.PageTemplate.Clone()).New("watch").Parse(watchPageText))
 
-// WritePage writes one self-contained HTML page.
+// WritePage writes the report as one self-contained HTML page.
 func (r *Report) WritePage(w io.Writer) error {
 	return watchPageTemplate.Execute(w, struct {
 		*Report

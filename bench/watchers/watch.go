@@ -124,7 +124,7 @@ type watchExperiment struct {
 	ways      []Watching
 	lasts     time.Duration
 	backlog   int
-	published *Published // nil for none
+	published *Published // figures that studyOfWatching gives for the load and ways[0]; nil for none
 }
 
 // experiment returns the experiment that the settings describe.

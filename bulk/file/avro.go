@@ -46,7 +46,7 @@ func (a *AvroFile) root() *avro.SchemaNode {
 
 // avroBlock is a block of a file.
 type avroBlock struct {
-	at, size int64 // the offset and size of the compressed rows
+	at, size int64 // where in the file the compressed rows begin, and their size, in bytes
 	rows     int64
 	firstRow int64 // the number of rows in the blocks before this one
 }
@@ -302,7 +302,7 @@ type avroReader struct {
 	fields  []avroField
 	next    int       // the index of the next block
 	rows    avroBytes // those rows of the current block that were not decoded yet
-	left    int64     // the number of these rows
+	left    int64     // the number of rows that the field rows holds
 	row     int64     // the index in the file of the next row
 	first   int64     // the index in the file of the last batch's first row
 	read    int64     // compressed bytes that were read

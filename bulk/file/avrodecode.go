@@ -59,8 +59,8 @@ type avroField struct {
 // sqlType is the name of a property in Spanner's own exports, which holds the DDL type of a field.
 const sqlType = "sqlType"
 
-// avroColumns returns the columns of rows that have the schema root. It leaves out fields of type null, because in
-// Spanner's exports these are generated columns, which have no values.
+// avroColumns returns the columns of rows whose Avro schema is the parameter root. It leaves out fields of type null,
+// because in Spanner's exports these are generated columns, which have no values.
 func avroColumns(root *avro.SchemaNode) (*arrow.Schema, error) {
 	if root.Type != "record" {
 		return nil, fmt.Errorf("its rows are of the type %s, want record", root.Type)
@@ -142,7 +142,7 @@ func avroKind(n *avro.SchemaNode) (kind *spannerpb.Type, nullable bool, err erro
 	switch {
 	case !ok:
 		return nil, false, fmt.Errorf("the Avro type %s has no Spanner type", n.Type)
-	case n.Type == "fixed" && n.Size == 0: // otherwise a file of a few bytes could claim any number of such values
+	case n.Type == "fixed" && n.Size == 0: // refused, because a file of a few bytes could claim any number of them
 		return nil, false, errors.New("the Avro type fixed of 0 bytes has no Spanner type")
 	case n.LogicalType == "decimal" && n.Scale > mostScale:
 		return nil, false, fmt.Errorf("an Avro decimal with a scale of %d has no Spanner type", n.Scale)
@@ -150,8 +150,8 @@ func avroKind(n *avro.SchemaNode) (kind *spannerpb.Type, nullable bool, err erro
 	return arrowtype.Scalar(code), false, nil
 }
 
-// notNull returns the other type in a union of null and one other type, and the index of the type null in the union. It
-// returns an error for any other union.
+// notNull takes a union of two types, one of which is null. It returns the type that is not null, and the index of null
+// in the union. For any other union, it returns an error.
 func notNull(n *avro.SchemaNode) (inner *avro.SchemaNode, null int64, err error) {
 	if len(n.Branches) == 2 {
 		for i := range n.Branches {

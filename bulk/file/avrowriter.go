@@ -139,8 +139,8 @@ func newAvroWriter(to io.Writer, schema *arrow.Schema, r AvroRecord) (Writer, er
 	return w, err
 }
 
-// isMapped reports whether a column's Arrow type is one of those that package arrowtype uses for the Spanner type
-// kind.
+// isMapped reports whether package arrowtype uses a column's Arrow type for values of a Spanner type. The parameter t
+// is the Arrow type, and the parameter kind is the Spanner type.
 func isMapped(t arrow.DataType, kind *spannerpb.Type) bool {
 	for _, timestamps := range []arrowtype.Timestamps{arrowtype.Nanoseconds, arrowtype.Microseconds, arrowtype.Text} {
 		if mapped, err := arrowtype.Field("", kind, "", true, timestamps); err == nil && arrow.TypeEqual(mapped.Type, t) {

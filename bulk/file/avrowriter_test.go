@@ -50,7 +50,7 @@ func TestAvroBytes(t *testing.T) {
 		for nullable, values := range map[bool][]string{false: {c.value}, true: {"", c.value}} {
 			column, wantType, wantBytes := "C "+c.ddl, c.wantType, c.wantBytes
 			if nullable {
-				wantType, wantBytes = `["null",`+wantType+"]", "0002"+wantBytes // NULL and the value
+				wantType, wantBytes = `["null",`+wantType+"]", "0002"+wantBytes // 00 is NULL, and 02 precedes a value
 			} else {
 				column += " NOT NULL"
 			}

@@ -13,12 +13,12 @@ import (
 // chosen is a source that renames the columns of another source, and leaves some of them out.
 type chosen struct {
 	bulk.Source
-	columns []int // for each column, its index in the other source
+	columns []int // for each column, its index in the embedded Source
 	schema  *arrow.Schema
 }
 
-// choose returns a source with other names for the columns of source. names lists the new names in the order of the
-// columns; "-" leaves a column out.
+// choose returns a source that reads the rows of the given source and gives other names to its columns. The parameter
+// names lists the new names in the order of the columns; "-" leaves a column out.
 func choose(source bulk.Source, names []string) (bulk.Source, error) {
 	schema := source.Schema()
 	if len(names) != schema.NumFields() {

@@ -192,7 +192,10 @@ func zstdOf(b []byte) []byte {
 func sharing() string {
 	const n, length = 1 << 12, 1 << 20
 	b := &bytes.Buffer{}
-	for _, of := range []struct{ first, then int64 }{{0, length}, {length, 1}} { // lengths of shared prefixes, then of suffixes
+	// The page has two lists of lengths. The first list has the length of the prefix that each value shares with the
+	// value before it. The second list has the length of each value's suffix. The field first is the length for the
+	// first value, and the field then is the length for every other value.
+	for _, of := range []struct{ first, then int64 }{{0, length}, {length, 1}} {
 		b.WriteString(uvarint(n) + uvarint(1) + uvarint(n) + varint(of.first))
 		if of.first == 0 {
 			b.WriteString(varint(0) + "\x20" + string(binary.LittleEndian.AppendUint32(nil, uint32(of.then))) + strings.Repeat("\x00", 4*(n-1)))

@@ -33,7 +33,7 @@ type columnar struct {
 // columnarSegment is a range of parts of a file. A part is a row group in Parquet and a record batch in Arrow.
 type columnarSegment struct {
 	name      string
-	from, end int   // the range of parts
+	from, end int   // the indexes in the file of the first part, and of the first part after the segment
 	firstRow  int64 // the number of rows in the file before the segment
 	rows      int64
 	format    columnarFormat
@@ -65,8 +65,8 @@ func (c *columnar) Schema() *arrow.Schema { return c.schema }
 
 func (c *columnar) Close() error { return nil }
 
-// add adds the parts of a file to the source. rows has the number of rows of each part. All files must have the same
-// columns.
+// add adds the parts of a file to the source. The parameter rows holds the number of rows of each part. All files must
+// have the same columns.
 func (c *columnar) add(name string, schema *arrow.Schema, rows []int64) error {
 	switch {
 	case schema.NumFields() == 0:
@@ -148,7 +148,7 @@ type columnarReader struct {
 	file    *os.File
 	next    func() (arrow.RecordBatch, error) // reads a batch, which the caller must release; may panic
 	batch   arrow.RecordBatch                 // the batch that was read last; nil if there is none
-	given   int64                             // how many rows of batch were returned
+	given   int64                             // how many rows of the field batch were returned
 	read    int64                             // how many rows of the segment were returned
 	last    int64                             // how many rows the last returned batch had
 }

@@ -81,8 +81,8 @@ func (c *cutter) next(ctx context.Context, offset int64) (int64, error) {
 	return c.end, nil
 }
 
-// passRow advances to the end of the first row that ends within text. If none does, it advances to the end of text and
-// returns false.
+// passRow advances to the end of the first row that ends within the given text. If no row ends there, it advances to
+// the end of the text and returns false.
 func (c *cutter) passRow(text []byte) (ended bool) {
 	for len(text) > 0 {
 		n := bytes.IndexByte(text, '\n')

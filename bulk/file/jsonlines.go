@@ -177,7 +177,7 @@ func (t *text) inferJSON() (*arrow.Schema, error) {
 // jsonGuess records which types fit the values of a member so far.
 type jsonGuess struct {
 	name                    string
-	texts                   guess // for the contents of strings
+	texts                   guess // which types fit the texts within JSON strings
 	numbers                 guess
 	strings, bools, numeric bool
 	lists, objects          bool
@@ -246,7 +246,7 @@ func (g *jsonGuess) kind() *spannerpb.Type {
 // jsonWriter writes JSON lines.
 type jsonWriter struct {
 	to     io.Writer
-	names  [][]byte // as JSON strings, each with a colon after it
+	names  [][]byte // the columns' names as JSON strings, each with a colon after it
 	isJSON []bool
 	buffer []byte
 }

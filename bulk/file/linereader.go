@@ -96,7 +96,7 @@ func (l *lineReader) to(from int) ([]byte, error) {
 		if err := l.read(); err != nil {
 			return nil, err
 		}
-		from = scanned // read has moved the row to the start of the buffer
+		from = scanned // read() has moved the row to the start of the buffer
 	}
 }
 

@@ -157,8 +157,8 @@ type columnChunk struct {
 	file   io.ReaderAt
 	of     *metadata.ColumnChunkMetaData
 	column *schema.Column
-	old    bool   // written by Parquet MR up to 1.2.8
-	header []byte // the last header that was read
+	old    bool   // true if the program Parquet MR up to version 1.2.8 has written the file
+	header []byte // buffer into which the last page header was read
 }
 
 // check checks those pages of the column that the library will read. size is the size of the file in bytes. check
@@ -200,12 +200,12 @@ func (c *columnChunk) check(size int64) (int64, error) {
 type page struct {
 	kind, compressed, uncompressed int64
 	values, encoding               int64
-	rows                           int64 // as the library counts them: in a page of version 1, each value is a row
+	rows                           int64 // number of rows as the library counts: in version 1, each value is a row
 	levels                         int64 // bytes of the levels before the values in a page of version 2
 	definitions, repetitions       int64 // encodings of the levels in a page of version 1, lengths of the levels in version 2
-	headers                        int   // how many headers for particular page types it contains; a valid one has one
-	stored                         bool  // a page of version 2 that is not compressed
-	dictionary                     int64 // of a dictionary: first the number of values, then their bytes of memory
+	headers                        int   // how many headers for particular page types are in the header; 1 if valid
+	stored                         bool  // true for a page of version 2 that is not compressed
+	dictionary                     int64 // of a dictionary: number of values; after page(), their bytes of memory
 	takes                          int64 // bytes of memory that the page takes
 	at, end                        int64 // the range of the page's data after the header
 }
@@ -227,7 +227,7 @@ func (c *columnChunk) page(at, end int64) (p page, err error) {
 	if p.dictionary < 0 || p.dictionary > p.uncompressed/c.width() {
 		return p, fmt.Errorf("a dictionary of %d values has %d bytes", p.dictionary, p.uncompressed)
 	}
-	p.dictionary *= 24 // the library makes an object for each value
+	p.dictionary *= 24 // the library makes an object of up to 24 bytes for each value
 	switch parquet.Encoding(p.encoding) {
 	case parquet.Encodings.DeltaBinaryPacked, parquet.Encodings.DeltaLengthByteArray, parquet.Encodings.DeltaByteArray:
 		if p.kind != dictionaryPageType {
@@ -399,7 +399,7 @@ type differences struct {
 	block, mini uint64 // the number of values in a block and in a miniblock
 	count       uint64
 	first       int64
-	perBlock    int // miniblocks in a block
+	perBlock    int // how many miniblocks a block has
 }
 
 func newDifferences(b []byte) (d differences, err error) {
@@ -418,8 +418,8 @@ func newDifferences(b []byte) (d differences, err error) {
 	return d, nil
 }
 
-// eachDifference calls f for each integer in b. It returns the bytes after the integers. It returns an error if the
-// number of integers exceeds most.
+// eachDifference calls f for each integer in b. It returns the bytes after the integers. The parameter most is the
+// largest number of integers; if there are more, eachDifference returns an error.
 func eachDifference(b []byte, most int64, f func(int64) error) ([]byte, error) {
 	d, err := newDifferences(b)
 	if err != nil {

@@ -36,8 +36,8 @@ type textColumn struct {
 	*arrowtype.Appender
 	name     string
 	nullable bool
-	decode   bool // convert from the file's encoding
-	json     bool // a JSON column
+	decode   bool // true if the texts must be converted from the file's encoding to UTF-8
+	json     bool // true if the column has the type JSON
 }
 
 func newTextReader(s *textSegment) (*textReader, error) {
@@ -112,7 +112,7 @@ func (r *textReader) fill() error {
 		}
 		size += len(row)
 		if len(row) == 0 && (len(r.columns) > 1 || r.of.json) {
-			continue // an empty line
+			continue // an empty line is not a row
 		}
 		from := r.lines.from()
 		if wrong := r.parse(row); wrong != nil {

@@ -26,7 +26,7 @@ type columnLoader struct {
 	client     flight.Client
 	header     []string
 	descriptor *flight.FlightDescriptor
-	schema     *arrow.Schema // with the names of the table's columns
+	schema     *arrow.Schema // the source's columns under the names that they have in the table
 }
 
 // serverName is what a Crowfoot server answers when it is asked for FLIGHT_SQL_SERVER_NAME.

@@ -35,7 +35,8 @@ type rows struct {
 	mayBeIn bool // whether an earlier attempt to commit, which got no answer, may have inserted the rows
 }
 
-// place says where a row comes from: the call of(row) returns the row's place in the source, such as a file and a line.
+// place says where a row comes from. The field of is a function. If it is called with the field row, it returns the
+// row's place in the source, such as a file and a line.
 type place struct {
 	of  func(row int) bulk.Place
 	row int

@@ -74,7 +74,7 @@ func newColumnEncoder(c bulk.ColumnInfo, t *spannerpb.Type) *columnEncoder {
 	return e
 }
 
-// set makes batch the current batch, whose rows append encodes.
+// set makes the parameter batch the current batch. The method append encodes rows of the current batch.
 func (e *encoder) set(batch arrow.RecordBatch) error {
 	for i, c := range e.columns {
 		if err := c.set(batch.Column(i)); err != nil {

@@ -36,15 +36,15 @@ type ExportOptions struct {
 	Dir        string   // the directory for the files, which is created if it does not exist
 	Format     file.Format
 	Timestamps arrowtype.Timestamps
-	Bound      spanner.TimestampBound // selects the timestamp of a new export; one that continues keeps its timestamp
+	Bound      spanner.TimestampBound // selects the timestamp of a new export; an export that continues keeps its own
 	DataBoost  bool
 	Parallel   int      // the number of files that are written concurrently
 	DDL        []string // DDL of the database, for the manifest; the format SpannerExport needs it
 	// ProtoDescriptors holds the descriptors of the database's proto bundle, for the manifest.
 	ProtoDescriptors []byte
 	Progress         *Progress
-	// Flight, if not nil, is a connection to the same server. If the server supports Arrow Flight, the export reads
-	// rows through it: see bulk.Snapshot.UseFlight.
+	// Flight, if not nil, is a connection to the server of Client. If the server supports Arrow Flight, the export
+	// reads rows through it: see bulk.Snapshot.UseFlight.
 	Flight grpc.ClientConnInterface
 }
 
@@ -119,8 +119,8 @@ type exporter struct {
 	snapshot *bulk.Snapshot
 	journal  *journal
 	state    exportHeader
-	rows     []*bulk.Rows    // one for each of state.Tables
-	records  *spannerRecords // for SpannerExport only
+	rows     []*bulk.Rows    // the sources of the rows, one for each of state.Tables
+	records  *spannerRecords // the Avro schemas of the database's objects; nil unless Format is SpannerExport
 
 	mu   sync.Mutex
 	done map[string]exportFile // the complete files, by name

@@ -39,9 +39,9 @@ type ImportOptions struct {
 	// State.Finish when the import is complete.
 	State    *ImportState
 	Progress *Progress // counts the work done; may be nil
-	// Flight, if not nil, is a connection to the same server. If the server is Crowfoot and takes the source's columns
-	// without a conversion, rows are written over Arrow Flight SQL, which needs a fraction of the CPU time. If the
-	// server refuses a commit, the rows of this commit are written through the client.
+	// Flight, if not nil, is a connection to the server of Client. If the server is Crowfoot and takes the source's
+	// columns without a conversion, rows are written over Arrow Flight SQL, which needs a fraction of the CPU time. If
+	// the server refuses a commit, the rows of this commit are written through the client.
 	Flight grpc.ClientConnInterface
 }
 
@@ -49,7 +49,7 @@ type ImportOptions struct {
 type ImportResult struct {
 	Begun  bool  // whether the options fit the table, so that the import began to send rows
 	Rows   int64 // rows that this run has written
-	Flight bool  // rows were written over Arrow Flight SQL
+	Flight bool  // true if the rows were written over Arrow Flight SQL
 }
 
 // segmentsOfImport is the number of segments that an import asks its source for.
@@ -154,7 +154,7 @@ func (i *importer) segment(ctx context.Context, s bulk.Segment) error {
 		return err
 	}
 	p := newPipeline(ctx, i, s.Extent())
-	read := int64(0) // how many of the segment's bytes were read
+	read := int64(0) // how much of the segment was read, in the unit of s.Bytes()
 	err = bulk.EachOf(p.ctx, s, func(batch arrow.RecordBatch, from bulk.Reader) error {
 		i.Progress.addDone(from.Progress() - read)
 		read = from.Progress()
@@ -167,7 +167,7 @@ func (i *importer) segment(ctx context.Context, s bulk.Segment) error {
 		p.flush()
 	}
 	if wrong := p.wait(); wrong != nil {
-		err = wrong // reading ended because of this error
+		err = wrong // the failure of a commit has ended the reading
 	}
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ type ImportState struct {
 	journal *journal
 	target  ImportTarget
 	creates bool
-	way     json.RawMessage          // the ImportWay of the last line that has one; it holds for the files after it
+	way     json.RawMessage          // the ImportWay in the last line that has one, for the files in later lines
 	files   map[string]*importedFile // what the lines say about each file, by the file's absolute name
 	now     map[string]*importedFile // the files of this import, by the names that the user gave
 	reading file.Options
@@ -83,7 +83,7 @@ type stateForget struct {
 type stateFile struct {
 	File    string        `json:"file"`
 	Version *file.Version `json:"version,omitempty"`
-	Head    string        `json:"head,omitempty"` // the fingerprint of the part before the rows
+	Head    string        `json:"head,omitempty"` // the SHA-256 of the bytes before the first row (file.Options.Head)
 	// Resent says that rows of the file were sent earlier, and that it is unknown which; any of them may be in the
 	// table.
 	Resent bool `json:"resent,omitempty"`
@@ -242,7 +242,7 @@ func (s *ImportState) Forget() error {
 // ImportPlan says which rows earlier runs have already written, and which must be sent again.
 type ImportPlan struct {
 	Done []bulk.Extent // extents that must not be read again
-	Rows int64         // how many rows of these extents are in the table
+	Rows int64         // how many rows of the extents in Done are in the table
 	// Again says why rows that were sent before are sent again; "" if none are.
 	Again string
 	// Rejects says that earlier runs may have rejected rows of the files. Bad says that rows in Done were rejected.

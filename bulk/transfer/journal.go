@@ -18,8 +18,8 @@ import (
 type journal struct {
 	name string
 	file *os.File
-	// before makes durable the work that the pending lines report as done. flush calls this function, and writes the
-	// lines afterwards. The field is nil if the work is already durable.
+	// before is a function that makes durable the work that the pending lines report as done. flush calls it, and
+	// then writes the lines. The field is nil if the work is already durable.
 	before func() error
 
 	writing sync.Mutex // held while lines are written to disk
@@ -115,7 +115,7 @@ func (j *journal) add(line any) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(j.pending) == 0 && j.err == nil {
-		time.AfterFunc(flushInterval, func() { _ = j.flush() }) // the next line, or close, returns the error of flush
+		time.AfterFunc(flushInterval, func() { _ = j.flush() }) // the next add() or close() returns its error
 	}
 	j.pending = append(append(j.pending, text...), '\n')
 	return j.err

@@ -36,7 +36,7 @@ func TestDurable(t *testing.T) {
 	}
 	full := errors.New("the disk is full")
 	j.before = func() error { return full }
-	_ = j.later(stateForget{true}) // later returns only the error of an earlier write; there was none
+	_ = j.later(stateForget{true}) // the method later() returns only the error of an earlier write, and there was none
 	err = j.close()
 	if text, _ := os.ReadFile(name); !errors.Is(err, full) || len(text) > 0 {
 		t.Errorf("%v, the file has %q", err, text)

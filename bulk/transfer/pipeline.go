@@ -9,7 +9,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// pipeline groups the rows of a segment into commits. Some commits run while the rows of the next ones are prepared.
+// pipeline groups the rows of a segment into commits. Some commits run while the rows of the next commits are
+// prepared.
 type pipeline struct {
 	*importer
 	ctx       context.Context
@@ -37,8 +38,8 @@ func newPipeline(ctx context.Context, i *importer, extent bulk.Extent) *pipeline
 	return p
 }
 
-// reach compares the position reached with the position of the first row of the next batch, which positions(0) returns.
-// If they differ, the reader has left out bad rows between them, and reach sets bad.
+// reach compares the field reached with the position of the first row of the next batch, which positions(0) returns. If
+// they differ, the reader has left out bad rows between the two positions, and reach sets the field bad.
 func (p *pipeline) reach(positions func(row int) int64) {
 	p.bad = p.bad || positions(0) != p.reached
 }
@@ -87,8 +88,8 @@ func (p *pipeline) flush() {
 }
 
 // write starts a goroutine that calls the function do. This function writes or rejects the rows whose positions in the
-// file are between submitted and reached. It returns how many rows it has written. The parameter rows is the number of
-// rows between the two positions, without those that are already rejected.
+// file are between the fields submitted and reached. It returns how many rows it has written. The parameter rows is the
+// number of rows between the two positions, without those that are already rejected.
 func (p *pipeline) write(rows int, do func(ctx context.Context, mayBeIn bool) (int, error)) {
 	e, bad := bulk.Extent{File: p.extent.File, From: p.submitted, To: p.reached}, p.bad
 	p.submitted, p.bad = p.reached, false

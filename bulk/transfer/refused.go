@@ -125,7 +125,7 @@ func appendValue(to []byte, t *spannerpb.Type, v *structpb.Value) []byte {
 		return append(to, ']')
 	case *structpb.Value_NumberValue:
 		f := kind.NumberValue
-		if t.Code == spannerpb.TypeCode_FLOAT32 { // the program that sent the value may have sent more digits
+		if t.Code == spannerpb.TypeCode_FLOAT32 { // a client may send more digits of a FLOAT32 than the server stores
 			f = float64(float32(f))
 		}
 		return append(arrowtype.AppendFloat(to, f, 64), ',')

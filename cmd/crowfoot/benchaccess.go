@@ -12,7 +12,7 @@ import (
 
 func newBenchAccess() *cobra.Command {
 	s := bench.Defaults()
-	s.Clients = []int{1, 8} // one client, as in the study that --study repeats, and several
+	s.Clients = []int{1, 8} // one client, as in the study that --study repeats; then eight at once
 	c := &cobra.Command{Use: "access", Short: "SQL and READ: one key, a range, scattered keys over splits"}
 	studyFlag(c.Flags(), &s)
 	accessFlags(c.Flags(), &s)

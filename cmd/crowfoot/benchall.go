@@ -11,7 +11,7 @@ import (
 
 func newBenchAll() *cobra.Command {
 	s := bench.Defaults()
-	s.Clients = []int{1, 8} // one client, as in the study that --study repeats, and several
+	s.Clients = []int{1, 8} // one client, as in the study that --study repeats; then eight at once
 	c := &cobra.Command{Use: "all", Short: "Both access and writes"}
 	studyFlag(c.Flags(), &s)
 	accessFlags(c.Flags(), &s)

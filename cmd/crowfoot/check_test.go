@@ -42,7 +42,8 @@ func TestCheck(t *testing.T) {
 	kill()
 	checkDirectory(t, data, 0, "crowfoot: the data is sound")
 
-	server, address = startServer(t, "--data", data) // the start flushes the log into a table file
+	// The start flushes the log into a table file, in which damageTable then flips a bit.
+	server, address = startServer(t, "--data", data)
 	client = connect(t, address)
 	kill()
 	checkDirectory(t, data, 0, "crowfoot: the data is sound")
@@ -134,7 +135,8 @@ func fingerprint(t *testing.T, dir string) string {
 			t.Fatal(err)
 		}
 		if e.Name() == "LOCK" {
-			list = append(list, e.Name()) // without its time, because the command may touch the file when it locks it
+			// The time of this file may change, because the command check locks the file.
+			list = append(list, e.Name())
 			continue
 		}
 		list = append(list, fmt.Sprint(e.Name(), " ", info.Size(), " ", info.ModTime()))

@@ -88,8 +88,8 @@ func TestCheckpointRefused(t *testing.T) {
 	}
 }
 
-// checkpoint runs the command checkpoint. If refused is not empty, the command must fail and print that text; otherwise
-// it must succeed.
+// checkpoint runs the command checkpoint. If the parameter refused is not empty, the command must fail and print this
+// text. Otherwise the command must succeed.
 func checkpoint(t *testing.T, address, to, refused string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "checkpoint", "--to", to, "--http", address)
@@ -100,7 +100,8 @@ func checkpoint(t *testing.T, address, to, refused string) {
 	}
 }
 
-// TestCheckpointOfOtherServer checks that the command fails if it reaches another program, or the server's gRPC port.
+// TestCheckpointOfOtherServer checks that the command checkpoint fails if the address belongs to another program, or is
+// the gRPC port of a Crowfoot server.
 func TestCheckpointOfOtherServer(t *testing.T) {
 	for _, status := range []int{http.StatusOK, http.StatusNotFound} {
 		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))

@@ -142,8 +142,8 @@ func (c *charging) ddl(statement string) {
 type kind struct {
 	name string
 	run  func(c *charging) []metadata.MD // sends such a request, in one or several calls, and returns the trailers of the calls
-	// streams says that the request returns many rows. Sending them then takes most of the CPU time that the server
-	// charges as shared and not as the request's own.
+	// streams says that the request returns many rows. Sending rows takes much CPU time. The server charges this time
+	// as the request's share of work for all requests, and not as the request's own.
 	streams bool
 	// garbage says that the request allocates very many small values, so that garbage collection takes much CPU time.
 	garbage bool

@@ -67,8 +67,8 @@ func TestStorageFails(t *testing.T) {
 type smallDisk struct {
 	*testing.T
 	holder string // process ID of the process that keeps the namespace in existence
-	dir    string // path of the directory inside the namespace
-	inside string // path of the directory for this process, outside the namespace
+	dir    string // where the file system is mounted; processes in the namespace use this path
+	inside string // the path by which this process, outside the namespace, reaches the file system
 	ddl    string
 }
 

@@ -155,7 +155,7 @@ func readPage(t *testing.T, name string) (blocks []block) {
 	return blocks
 }
 
-// page is a document that is being followed, with its shell and the server that it has started.
+// page is a document whose blocks TestDocuments runs, with the shell and the server that run them.
 type page struct {
 	t      *testing.T
 	name   string

@@ -43,8 +43,8 @@ import (
 )
 
 // The tests in this file send data with changed bytes: streams, parameters, tickets and actions of Flight SQL to a
-// server in a process of its own, and files to import. The seed determines the data and the changes, so that a failure
-// can be repeated. CROWFOOT_TEST_FOREIGN_SEEDS=17-18 runs only the seed 17.
+// server in a process of its own, and files to import. Each stream or file has a seed, which determines the data and
+// the changes, so that a failure can be repeated. CROWFOOT_TEST_FOREIGN_SEEDS=17-18 runs only the seed 17.
 
 const (
 	foreignSeedsName = "CROWFOOT_TEST_FOREIGN_SEEDS"
@@ -134,7 +134,7 @@ type exchange struct {
 	name, method string
 	headers      []string
 	messages     []proto.Message
-	ingest       *flightpb.CommandStatementIngest // command of messages[0] if it must run in a transaction, else nil
+	ingest       *flightpb.CommandStatementIngest // command of messages[0] if the call needs a transaction, else nil
 }
 
 // foreign sends exchanges to a server.
@@ -178,7 +178,8 @@ func newForeign(t *testing.T, address string) *foreign {
 			f.upload("parameters of a query "+s.array.DataType().String(), &flightpb.CommandPreparedStatementQuery{PreparedStatementHandle: query.Handle()}, column{s.column, array.NewSlice(s.array, 0, 1)}, nil)
 		}
 	}
-	// The loop over the map of codecs has added the exchanges in random order.
+	// The loop over the map of codecs has added the exchanges in random order. They are sorted, so that a seed chooses
+	// the same exchange in every run.
 	slices.SortFunc(f.exchanges, func(a, b exchange) int { return strings.Compare(a.name, b.name) })
 	for _, sql := range []string{"SELECT * FROM Every", "SELECT 1", "SELECT COUNT(*) FROM Every", "INSERT OR UPDATE INTO Every (K) VALUES (1) THEN RETURN K"} {
 		f.add("GetFlightInfo of "+sql, "GetFlightInfo", descriptor(t, &flightpb.CommandStatementQuery{Query: sql}))
@@ -593,8 +594,8 @@ func asInTable(schema *arrow.Schema) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// formatted encodes a batch as a file. It returns an error if the format does not support the type, or the writer
-// panics.
+// formatted encodes a batch as a file. It returns an error if the format does not support a type of the batch, or if
+// the writer panics.
 func formatted(format file.Format, batch arrow.RecordBatch) (_ []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {

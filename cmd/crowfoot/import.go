@@ -275,7 +275,7 @@ func (s *importSettings) rejectsPath(table string) string {
 
 // plan finds out, from the state, which rows of the files are already in the table.
 func (s *importSettings) plan(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, from importSource) (plan transfer.ImportPlan, err error) {
-	if state.HasRows() { // someone may have deleted these rows from the table
+	if state.HasRows() { // someone may have deleted the imported rows from the table
 		switch has, err := hasRows(ctx, client, table); {
 		case err != nil:
 			return plan, err

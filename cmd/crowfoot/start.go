@@ -141,7 +141,8 @@ func (s *startSettings) run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, server.Close())
 	}
-	defer func() { // at the end, when the last request has been counted
+	// This runs after server.Close, when the last request has been counted. It sends the last metrics.
+	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), exportLimit)
 		defer cancel()
 		exporter.Close(ctx)

@@ -144,12 +144,13 @@ func TestStopWhileBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.must(session.Name+":commit", `{"transactionId": "`+inserted.Metadata.Transaction.ID+`"}`)
-	s.must(session.Name+":executeSql", `{"transaction": {"begin": {"readWrite": {}}}, "seqno": 1, "sql": "UPDATE T SET V = 1 WHERE K = 1"}`) // holds a lock
+	// This transaction stays open. It holds a lock on the row that the commit below writes.
+	s.must(session.Name+":executeSql", `{"transaction": {"begin": {"readWrite": {}}}, "seqno": 1, "sql": "UPDATE T SET V = 1 WHERE K = 1"}`)
 
 	const activeQueries = `{"sql": "SELECT TEXT FROM SPANNER_SYS.OLDEST_ACTIVE_QUERIES"}`
 	const fill = "v1/" + crashDatabase + "/operations/fill"
 	var ended sync.WaitGroup
-	ended.Go(func() { // waits until the operation has ended or the server has stopped
+	ended.Go(func() { // this request waits until the index is filled or the server has stopped
 		if reply := s.send("PATCH", crashDatabase+"/ddl", `{"operationId": "fill", "statements": ["CREATE INDEX ByV ON U(V)"]}`); reply != nil {
 			reply.Body.Close()
 		}
@@ -241,7 +242,7 @@ func TestStopWhileStarting(t *testing.T) {
 	for {
 		reply, err := http.Get("http://" + address + "/readyz")
 		if err != nil {
-			time.Sleep(time.Millisecond) // the other process does not listen yet
+			time.Sleep(time.Millisecond) // the server does not listen yet
 			continue
 		}
 		reply.Body.Close()

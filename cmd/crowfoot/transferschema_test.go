@@ -109,7 +109,7 @@ func TestWholeSchema(t *testing.T) {
 		}
 		return out
 	}
-	// If no sequence has returned a value, the definitions must be identical.
+	// As long as no sequence has returned a value, both databases must have identical definitions.
 	run("export", "--to", "unused", "--format", "spanner", "--database", instance+"/databases/d")
 	if out := run("import", "unused", "--create", "--database", instance+"/databases/e"); !strings.Contains(out, "made the database "+instance+"/databases/e\n") {
 		t.Error(out)

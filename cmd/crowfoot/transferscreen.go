@@ -103,8 +103,8 @@ func bar(fraction float64) string {
 	return "[" + strings.Repeat("=", full) + strings.Repeat(" ", barWidth-full) + "]"
 }
 
-// progressLine returns a line such as "imported 120000 rows, 40%, 60000/s, 3s left". Two parameters tell how much of
-// the work is done: fraction now, and first when the command began.
+// progressLine returns a line such as "imported 120000 rows, 40%, 60000/s, 3s left". The parameter fraction is the part
+// of the work that is done now, from 0 to 1. The parameter first is the part that was done when the command began.
 func progressLine(done string, rows int64, fraction, first float64, took time.Duration) string {
 	line := fmt.Sprintf("%s %d rows, %.0f%%, %.0f/s", done, rows, fraction*100, float64(rows)/max(took.Seconds(), 1e-9))
 	if fraction <= first || fraction >= 1 {

@@ -53,7 +53,7 @@ type upkeepKind struct {
 var upkeepKinds = []upkeepKind{
 	{"n.Named", "n.Named", []string{"K", "V"}, func(i int) []any { return []any{i, fmt.Sprint("v", i)} }},
 	{"Protos", "Protos", []string{"E", "K", "V", "L"}, func(i int) []any {
-		item := []byte{8, byte(i%100 + 1)} // field 1 of shop.Item
+		item := []byte{8, byte(i%100 + 1)} // an encoded shop.Item: the tag of field 1, and its value
 		return []any{i % 2, i, item, [][]byte{item, nil}}
 	}},
 	{"Identities", "Identities", []string{"V"}, func(i int) []any { return []any{fmt.Sprint("v", i)} }},

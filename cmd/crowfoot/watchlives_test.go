@@ -22,7 +22,7 @@ import (
 type deliveries struct {
 	t                      *testing.T
 	name, dir              string
-	stream, table, command bool // whether the watcher has a change stream, a repository in a table, a command
+	stream, table, command bool // whether the watcher reads a change stream, has a table as repository, runs a command
 	lives                  []*life
 	last                   map[int64]time.Time // timestamp of the newest delivered change, by key
 	inOrder                map[int]bool        // by index in lives: true if that life ended with a clean shutdown

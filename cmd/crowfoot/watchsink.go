@@ -98,7 +98,7 @@ func (s *sinkSettings) headers() (http.Header, error) {
 	return list, nil
 }
 
-// sink handles the changes; close ends it.
+// sink is a handler of changes, together with the function that closes it.
 type sink struct {
 	handler watch.Handler
 	close   func() error

@@ -11,7 +11,7 @@ const (
 	// entry is usually a prepared statement. It takes about 10 KiB, and if its SQL text is long, a few machine words
 	// more for each name and literal in the text.
 	EntryBytes    = 8 << 10
-	entryBytesPer = 32 // bytes for each byte of the key
+	entryBytesPer = 32 // estimated bytes of an entry for each byte of its key
 )
 
 // Cache keeps recently used entries in two generations. When the young generation is full, the cache drops the old
@@ -22,7 +22,7 @@ type Cache[T any] struct {
 
 	mu         sync.RWMutex
 	young, old map[string]T
-	bytes      [2]int64 // estimated size of all entries in young, and of those in old
+	bytes      [2]int64 // estimated sizes of all entries in the young and in the old generation
 	closed     bool
 }
 
@@ -52,7 +52,7 @@ func (c *Cache[T]) rejuvenate(key string) (T, bool) {
 		c.bytes[1] -= entrySize(key)
 		freed = c.insert(key, v)
 	} else {
-		v, ok = c.young[key] // another goroutine may have moved it already
+		v, ok = c.young[key] // another goroutine may have moved the entry already
 	}
 	c.mu.Unlock()
 	c.Budget.free(freed)

@@ -92,7 +92,7 @@ func (c *copyChanges) follow(catalog *schema.Catalog, wanted []*wantedCopy) {
 		}
 		of[root] = append(of[root], w)
 	}
-	var all []copyRoot // including those without copies
+	var all []copyRoot // all roots, including those without copies
 	for l := range table.Layouts(catalog) {
 		if span, alone := l.Space(); alone {
 			all = append(all, copyRoot{span, of[l.ID()]})

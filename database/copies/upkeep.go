@@ -69,11 +69,11 @@ type Config struct {
 type Upkeep struct {
 	cfg    Config
 	Status background.Task
-	woken  chan struct{} // has an element if Wake was called
+	woken  chan struct{} // has an element if Wake was called and Run has not noticed it yet
 
 	StepMu  sync.Mutex      // held for a step; guards the fields up to Took. A test that holds it makes all steps itself.
-	catalog *schema.Catalog // the catalog from which wanted was made; nil before the first step
-	wanted  []*wantedCopy   // the copies that catalog asks for; those of indexes follow that of their table
+	catalog *schema.Catalog // the catalog from which the field wanted was made; nil if wanted must be made anew
+	wanted  []*wantedCopy   // copies that the field catalog asks for; the copy of a table precedes those of its indexes
 	changes copyChanges
 	commits uint64     // how many commits the database had made when the last chunk was written
 	queue   []copyWork // work that is due, the most urgent first

@@ -44,7 +44,7 @@ const shareMerged = 2
 type copyWork struct {
 	*wantedCopy
 	kind      copyKind
-	span      table.Span // the keys to write
+	span      table.Span // the range of keys for which the work writes chunks
 	continued bool       // a chunk for the keys directly before span was written already, by the same piece of work
 }
 

@@ -21,7 +21,7 @@ import (
 // Keys of tables and indexes begin with an ID, from 0x02 on (table.Layout), so all checkpoints sort before them.
 type checkpoint struct {
 	After []byte          // last key of the last chunk that is done
-	Done  bool            // no rows follow After
+	Done  bool            // whether no rows follow the key After
 	State json.RawMessage `json:",omitempty"`
 	At    time.Time
 }

@@ -40,7 +40,7 @@ type Job struct {
 	// chunk for as long as the chunk took. If a chunk of a background job is aborted, the job tries half of the chunk.
 	// Without Background, the job retries the same chunk until it is not aborted.
 	Background bool
-	Tag        string // tag of its transactions
+	Tag        string // tag of the job's transactions
 	// System says that the server itself, and no user, does the work. Excluded says that the job's changes are not
 	// recorded by those change streams that allow this. See txn.Options.
 	System, Excluded bool

@@ -140,7 +140,7 @@ func namesOf(columns []*schema.Column) []string {
 // Mutations holds everything about a mutation that does not depend on the mutation's rows. Several mutations of the
 // same table and columns share one Mutations if the statistics count them as the same kind of operation.
 type Mutations struct {
-	Access          *stats.Access // for statistics
+	Access          *stats.Access // tells the statistics how the mutations access the table
 	inserts, others *schema.Dependencies
 	needs           map[table.Op]*Needs
 }

@@ -103,7 +103,9 @@ type columnSource struct {
 	viewers []arrays.Viewer
 	chunks  int
 	run     int // number of rows that the latest call of reader.Next has returned
-	from, n int // the latest call of Next has returned n of these rows, of which the first has the index from
+	// n is the number of rows that the latest call of Next has returned. from is the index of the first of these rows
+	// among the rows that the latest call of reader.Next has returned.
+	from, n int
 }
 
 // Next implements exec.ColumnSource.

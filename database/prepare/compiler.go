@@ -19,7 +19,7 @@ import (
 // compiler compiles the expressions in DDL: DEFAULT, ON UPDATE, generated columns, CHECK, and the queries of views and
 // functions.
 type compiler struct {
-	ctx       context.Context // ends the waits for the analyzer
+	ctx       context.Context // when it ends, waits for the analyzer fail
 	clock     func() time.Time
 	sequences *sequence.Counters
 }

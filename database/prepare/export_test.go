@@ -40,7 +40,7 @@ func (p *Preparer) Normalize(sql string, params map[string]*value.Type, opts Opt
 }
 
 // Share makes the generic plan of the text if the text has none yet. It reports whether the text has a generic plan
-// now. own is the statement of the text when it is prepared with its literals.
+// now. The parameter own is the statement that was prepared from the text with its literals.
 func (n Normalized) Share(own *Statement) bool {
 	if n.text.slot.plan.Load() == nil {
 		if shared := n.text.generic(context.Background(), own); shared != nil {

@@ -124,8 +124,8 @@ func TestNoGenericPlan(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64, J JSON) PRIMARY KEY (K)")
 	for _, text := range []string{
 		"SELECT V = %[1]d FROM T GROUP BY V = %[1]d",        // with parameters, the two expressions would differ
-		"SELECT K FROM T WHERE 2 = %d",                      // planning folds the condition
-		"SELECT K FROM T WHERE V = 60 * %d",                 // planning folds the product
+		"SELECT K FROM T WHERE 2 = %d",                      // planning folds the condition, so plans differ
+		"SELECT K FROM T WHERE V = 60 * %d",                 // planning folds the product, so plans differ
 		"SELECT K FROM T WHERE %d NOT IN (SELECT V FROM T)", // normalization keeps this literal
 	} {
 		for i := range 2 * prepare.TextsBeforeGeneric {

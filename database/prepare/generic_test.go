@@ -26,7 +26,7 @@ import (
 type sharer struct {
 	*bed
 	*rand.Rand
-	texts, shared, runs int // number of texts, of those that share a generic plan, and of runs with a generic plan
+	texts, shared, runs int // numbers of texts, of texts that share a generic plan, and of runs with such a plan
 }
 
 // compare runs a text with a shared plan and with a plan of its own, and compares the results. Then it does the same
@@ -59,7 +59,7 @@ func (s *sharer) compareOne(sql string, values map[string]value.Value, types map
 	text, _ := p.Normalize(sql, types, prepare.Options{})
 	general := text.Statement()
 	if general == nil {
-		return // a literal has an unusual form
+		return // a literal of the text has an unusual form, so the text does not share the plan
 	}
 	own, err := p.Alone(context.Background(), sql, types, prepare.Options{})
 	if err != nil {
@@ -195,7 +195,7 @@ func TestSharedPlansOfScripts(t *testing.T) {
 	for _, dir := range []string{"../../sql/exec/testdata", "../../sql/analyze/testdata"} {
 		datadriven.Walk(t, dir, func(t *testing.T, path string) {
 			if filepath.Base(path) == "sequence" {
-				return // its values differ each time
+				return // a sequence returns other values each time
 			}
 			s := sharer{bed: create(t), Rand: rand.New(rand.NewPCG(1, 2))}
 			datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -344,10 +344,10 @@ func (s *sharer) statement() string {
 func (s *sharer) directive(cmd, sql string) {
 	switch {
 	case cmd == "ddl":
-		_ = s.db.UpdateSchema(context.Background(), []string{sql}, nil) // some are meant to fail
+		_ = s.db.UpdateSchema(context.Background(), []string{sql}, nil) // in some scripts the DDL is meant to fail
 		return
 	case strings.Contains(sql, "_UUID"), strings.Contains(strings.ToUpper(sql), "TABLESAMPLE"), strings.Contains(sql, "PARTS"):
-		return // its result differs each time, or the script itself creates the table
+		return // the result differs each time, or the table PARTS exists only in the tests of sql/exec
 	case cmd == "kind", cmd == "expr":
 		return
 	}

@@ -44,9 +44,9 @@ type Preparer struct {
 	preparing   prepareGroup
 	generic     cache.Cache[*genericSlot] // by normalized text
 	projections cache.Cache[*Projection]
-	mutations   cache.Cache[*Mutations] // by kind, table and columns
+	mutations   cache.Cache[*Mutations] // by kind of operation, table and columns
 
-	tables    *table.Descriptors // for writing rows
+	tables    *table.Descriptors // what writers need to write rows
 	sequences *sequence.Names
 }
 

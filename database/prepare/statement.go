@@ -83,7 +83,7 @@ type Options struct {
 type Run struct {
 	View     table.View
 	Writer   table.Writer
-	Params   []value.Value // in the order of Plan.Params
+	Params   []value.Value // values of the parameters, in the order of Plan.Params
 	Restrict *table.Span
 	Profile  bool
 	Access   *schema.Access  // the caller's privileges, which limit the rows of INFORMATION_SCHEMA; nil: all rows
@@ -105,7 +105,7 @@ func (p *Preparer) Statement(ctx context.Context, sql string, params map[string]
 	}
 	return p.preparing.do(ctx, key, func() (*Statement, error) {
 		if s, ok := p.statements.Get(key); ok {
-			return s, nil // another request has just prepared it
+			return s, nil // another request has just prepared the text
 		}
 		s, err := p.prepare(ctx, sql, params, opts)
 		if err != nil {

@@ -116,7 +116,7 @@ func (s *statement) applied(b kv.Batch, at mvcc.Timestamp) error {
 // unfinished, change resumes it. If another statement is unfinished, change undoes that one first.
 func (m *Manager) change(ctx context.Context, s statement) (mvcc.Timestamp, error) {
 	if c := m.interrupted.Swap(nil); c != nil && c.record().is(&s) {
-		again := *c // other goroutines may read c
+		again := *c // a copy, since other goroutines may read c
 		again.statement = s
 		return again.run(ctx)
 	}
@@ -142,7 +142,7 @@ func (m *Manager) change(ctx context.Context, s statement) (mvcc.Timestamp, erro
 func Apply(ctx context.Context, c *schema.Catalog, stmt string, clock func() time.Time, sequences *sequence.Counters, protoDescriptors ...[]byte) (*schema.Catalog, *schema.Change, error) {
 	next, what, err := c.Apply(stmt, prepare.NewCompiler(ctx, clock, sequences), protoDescriptors...)
 	if err != nil && ctx.Err() != nil {
-		err = ctx.Err() // the other error would wrongly say that an expression is invalid
+		err = ctx.Err() // the error of c.Apply would wrongly say that an expression is invalid
 	}
 	return next, what, err
 }
@@ -173,9 +173,9 @@ func (m *Manager) settle(garbage []table.Span, s *statement) error {
 	return nil
 }
 
-// undo publishes the catalog from before a change again, after the change has failed or was cancelled. old is this
-// catalog. cause is the error of the change, and undo returns it. If the undo fails too, undo returns an error whose
-// text contains cause.
+// undo publishes the catalog from before a change again, after the change has failed or was cancelled. The parameter
+// old holds this catalog. The parameter cause is the error of the change, and undo returns it. If the undo fails too,
+// undo returns an error whose text contains the text of cause.
 func (m *Manager) undo(ctx context.Context, old *schema.Catalog, cause error) error {
 	if m.Catalog() == old {
 		return cause
@@ -194,7 +194,7 @@ func (m *Manager) revert(ctx context.Context, old *schema.Catalog) error {
 	if _, err := m.publish(ctx, publication{catalog: old.After(m.Catalog()), garbage: spacesOf(tables, indexes)}); err != nil {
 		return err
 	}
-	if err := m.eraseUnread(spacesOf(nil, unread)); err != nil { // if it fails, garbage collection erases them
+	if err := m.eraseUnread(spacesOf(nil, unread)); err != nil { // then garbage collection erases the entries
 		m.cfg.Log.Error("erase index entries", slog.Any("error", err))
 	}
 	return nil

@@ -24,10 +24,10 @@ func (m *Manager) FindObsolete(horizon mvcc.Timestamp) *Obsolete {
 	if !m.Token.TryAcquire() {
 		return new(Obsolete)
 	}
-	defer m.Token.Release() // no change is running, so no later version can have a dropped object again
+	defer m.Token.Release() // no schema change runs meanwhile whose undo could bring back a dropped object
 	list := *m.versions.Load()
 	kept := 0
-	settled := slices.Index(list, m.Settled()) // -1 if there is none
+	settled := slices.Index(list, m.Settled()) // -1 if all kept versions are tentative
 	for kept < settled && list[kept+1].At <= horizon {
 		kept++
 	}

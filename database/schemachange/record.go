@@ -67,7 +67,8 @@ func (m *Manager) commitVersion(b kv.Batch, v *Version, before *schema.Catalog, 
 			return err
 		}
 	}
-	at := max(v.At, mvcc.TimestampOf(m.cfg.Created)) // the first version has timestamp 0
+	// The first version has timestamp 0, but its change streams begin when the database is created.
+	at := max(v.At, mvcc.TimestampOf(m.cfg.Created))
 	streams, err := m.cfg.Streams.Change(b, v.Catalog.Streams, at, func(s *schema.ChangeStream) [][]byte { return m.cfg.Bounds(v.Catalog, s) })
 	if err != nil {
 		return err

@@ -205,7 +205,7 @@ func (c *Counters) Close() error {
 
 // record is a stored counter.
 type record struct {
-	Bound int64 // numbers below it may have been given out
+	Bound int64 // numbers below Bound may have been given out
 }
 
 func counterName(space mvcc.Space, id schema.TableID) string {
@@ -259,7 +259,7 @@ func (n *counter) nextValueSlow(at int64, g *schema.Generator) (int64, error) {
 			return 0, errExhausted
 		}
 		to, ok := following(g, at)
-		if !ok { // next stays as it is, so that the sequence can continue when its skip range is altered
+		if !ok { // n.next stays as it is, so that the sequence can continue when its skip range is altered
 			return 0, cmp.Or(n.reserve(at), errExhausted)
 		}
 		if to == at {

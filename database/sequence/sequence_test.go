@@ -227,7 +227,7 @@ func TestRestarted(t *testing.T) {
 	if v, err := c.Next("s", after); reverse(v) != 100 || err != nil {
 		t.Errorf("%d, %v", reverse(v), err)
 	}
-	if v, err := c.Next("s", unused); reverse(v) != 50 || err != nil { // as if the restart had been undone
+	if v, err := c.Next("s", unused); reverse(v) != 50 || err != nil { // an undone restart uses the old counter again
 		t.Errorf("%d, %v", reverse(v), err)
 	}
 	b = meta.NewBatch(store)

@@ -30,8 +30,8 @@ type minuteLoads struct {
 type splitLoad struct {
 	start, limit []byte
 	cpu          time.Duration
-	scans        time.Duration // the part of cpu that executions with a large scan in the split have used
-	vote                       // finds the row that used most of cpu
+	scans        time.Duration // the part of the CPU time that executions with a large scan in the split have used
+	vote                       // finds the row that used most of the CPU time
 }
 
 const (

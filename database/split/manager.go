@@ -22,7 +22,7 @@ type Config struct {
 	Store    kv.Store       // where user split points are stored
 	Rows     *mvcc.Versions // holds the rows whose keys are split
 	Clock    func() time.Time
-	Catalog  func() *schema.Catalog // the newest schema version
+	Catalog  func() *schema.Catalog // returns the catalog of the newest schema version
 	// SizeBounds are bounds of splits that SplitBySize found before the process started, as far as they are known. The
 	// next SplitBySize removes those that lie between small splits.
 	SizeBounds [][]byte
@@ -31,7 +31,7 @@ type Config struct {
 // Manager holds the splits of one database. Its methods may be called at any time.
 type Manager struct {
 	cfg     Config
-	current atomic.Pointer[splits] // nil after a change of the split points
+	current atomic.Pointer[splits] // the splits that were computed last; nil if split points have changed since
 
 	mu         sync.Mutex // guards the fields below, and the stored user split points
 	points     []*record  // split points of users, in order of their keys; the slice is replaced, never changed

@@ -79,7 +79,7 @@ func TestPointsAllOrNone(t *testing.T) {
 		t.Errorf("%d points stored", n)
 	}
 	w.ok(w.AddPoints(many[1:]))
-	w.now = w.now.Add(time.Hour) // expired points make room
+	w.now = w.now.Add(time.Hour) // the points expire, which makes room for others
 	w.ok(w.AddPoints([]Point{w.point(1, time.Hour)}))
 	w.shows("T(1)")
 }

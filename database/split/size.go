@@ -59,8 +59,9 @@ func (m *Manager) setSizeBounds(bounds [][]byte) {
 }
 
 // splitSpace returns the bounds that divide the key range of a table or index by size. l is the layout of the table or
-// index, and space is its key range. points are the bounds that users have set. old are the bounds that the previous
-// SplitBySize found. A part with more bytes than the parameter large says is divided.
+// index, and the parameter space is its key range. The parameter points holds the bounds that users have set. The
+// parameter old holds the bounds that the previous SplitBySize found. A part with more bytes than the parameter large
+// says is divided.
 func (m *Manager) splitSpace(l *table.Layout, space table.Span, points, old [][]byte, large uint64) ([][]byte, error) {
 	total, err := m.size(space)
 	if err != nil || total < large/2 {

@@ -16,8 +16,8 @@ const (
 	slicesEach = 16
 	// maxSlices is the largest number of slices that readSlices makes, so that their memory is bounded. If there are
 	// more rows, readSlices joins slices. Then a partition may get few slices, so that partitions differ in size.
-	// Therefore, if there are at least maxSlices/2 slices, count makes so few partitions that each has leastSlicesEach
-	// slices or more on average.
+	// Therefore, if there are at least maxSlices/2 slices, the method count returns so few partitions that each has
+	// leastSlicesEach slices or more on average.
 	maxSlices       = 128 << 10
 	leastSlicesEach = 4
 	// sliceBytes is a size in bytes on disk. If slices would be smaller than this, the method slices reads all rows,
@@ -141,7 +141,7 @@ func (m *Manager) half(span table.Span, size uint64) ([]byte, error) {
 	}
 	common := commonPrefix(first, last)
 	low, high := number(first[common:]), number(last[common:])
-	var below, above uint64 // bytes from the start of the span to low, and to high
+	var below, above uint64 // bytes from the start of the span to the keys of the numbers low and high
 	above = size
 	for high-low > 1 {
 		mid := low + (high-low)/2
@@ -170,14 +170,15 @@ func (m *Manager) half(span table.Span, size uint64) ([]byte, error) {
 		return nil, err
 	}
 	bound, err := m.cfg.Rows.From(place, span.End)
-	if err == nil && bytes.Equal(bound, first) { // the first half would be empty, so it ends at the key after first
+	if err == nil && bytes.Equal(bound, first) { // the first half would be empty, so the next key becomes the bound
 		bound, err = m.cfg.Rows.From(mvcc.After(nil, first), span.End)
 	}
 	return bound, err
 }
 
-// place returns common followed by the eight bytes of n. If that key begins with a stored key, place returns the stored
-// key instead: the versions of a stored key follow it, and a bound must not lie between them (see package mvcc).
+// place returns the bytes in the parameter common, followed by the eight bytes of n. If that key begins with a stored
+// key, place returns the stored key instead: the versions of a stored key follow it, and a bound must not lie between
+// them (see package mvcc).
 func (m *Manager) place(common []byte, n uint64) ([]byte, error) {
 	p := binary.BigEndian.AppendUint64(common, n)
 	for i := len(common); i < len(p)-1; i++ {

@@ -31,7 +31,7 @@ func (m *Manager) at(now time.Time) *splits {
 }
 
 // compute computes the splits at time now from the user split points and the bounds found by size, and stores them in
-// current.
+// m.current.
 func (m *Manager) compute(now time.Time) *splits {
 	m.mu.Lock()
 	defer m.mu.Unlock()

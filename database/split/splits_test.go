@@ -98,7 +98,7 @@ func TestLargeSplits(t *testing.T) {
 	w.fill(0, 4000)
 	w.crash() // moves the rows from memory to files
 	w.ok(w.AddPoints([]Point{w.point(1000, time.Hour)}))
-	const size = 1 << 20 // a quarter of the rows, about
+	const size = 1 << 20 // about the size of a quarter of the rows
 	for range 4 {
 		w.ok(w.SplitBySize(size))
 	}

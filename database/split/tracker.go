@@ -21,10 +21,10 @@ type Tracker struct {
 	splits *splits
 	weight int64 // number of executions that this one stands for; 0: its splits are not charged
 	view   table.View
-	batch  table.BatchView // view as a BatchView, if it is one
+	batch  table.BatchView // the field view as a BatchView; nil if the view is none
 	writer table.Writer    // nil if the execution only reads
 	calls  []call          // sorted by split
-	last   int             // index in calls of the call that was used last
+	last   int             // index, in the field calls, of the element that was used last
 
 	room [4]call
 }
@@ -34,7 +34,7 @@ type call struct {
 	split int
 	read  bool // the execution reads in the split; if false, it only writes
 	rows  int64
-	// scanned is the number of rows that were read by scans. They count in rows, too.
+	// scanned is the number of rows that were read by scans. The field rows counts them, too.
 	scanned int64
 	// vote finds the row that is read or written most often. It is empty if the Tracker's weight is 0.
 	vote
@@ -116,8 +116,8 @@ type batchTracker struct{ *Tracker }
 // Timestamp implements table.BatchView.
 func (t batchTracker) Timestamp() mvcc.Timestamp { return t.batch.Timestamp() }
 
-// ReadCopy records a read of spans from a columnar copy. rows is about how many rows it reads. ReadCopy distributes
-// this number equally over the splits of the spans.
+// ReadCopy records a read of spans from a columnar copy. The parameter rows is about how many rows the read returns.
+// ReadCopy distributes this number equally over the splits of the spans.
 func (t batchTracker) ReadCopy(spans []table.Span, rows int64) {
 	var read []int
 	for _, s := range table.Ranges(spans) {

@@ -202,7 +202,7 @@ func TestSplitLoads(t *testing.T) {
 	}
 	// An execution that read nothing has no calls, so no split gets its time.
 	tr = w.track(1)
-	w.Charge(tr, time.Hour, w.now) // it has no calls
+	w.Charge(tr, time.Hour, w.now) // tr has no calls
 	w.now = w.now.Add(time.Minute)
 	w.wantLoads(
 		"T(75)-<end> ByB,T 70 HOT_ROW",

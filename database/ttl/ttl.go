@@ -92,8 +92,8 @@ type pass struct {
 	Undeletable int64
 	Oldest      time.Time
 
-	column schema.ColumnID // column of the policy
-	days   int64           // days of the policy
+	column schema.ColumnID // the TIMESTAMP column that the policy names
+	days   int64           // a row expires this many days after the time in the policy's column
 }
 
 // Policies returns the rows of SPANNER_SYS.ROW_DELETION_POLICIES.
@@ -197,7 +197,7 @@ type expiry struct {
 	table   *schema.Table
 	before  time.Time
 	pass    pass
-	found   []table.Expired // the rows of the current chunk
+	found   []table.Expired // the expired rows of the current chunk
 	busy    []table.Expired // expired rows that were locked, to be tried again
 }
 

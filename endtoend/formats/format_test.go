@@ -14,8 +14,8 @@ import (
 )
 
 // TestFormats opens a stored data directory of every released format. Each was left by a killed process of that
-// release. This release upgrades the directory. A client must then read the same from it as from the old release, and
-// again after another start.
+// release. This release upgrades the directory. A client must then read the schema and the rows that it read from the
+// old release, and must read them once more after another start.
 func TestFormats(t *testing.T) {
 	for f := kv.FirstFormat; f <= kv.LastFormat; f++ {
 		want, err := os.ReadFile(filepath.Join("testdata", formats.File(f, "txt")))

@@ -14,9 +14,9 @@ import (
 //
 // Pebble 2.1.7 does not always let such a compaction fail. If a compaction cannot read the value of its last key, and
 // the value is in a value block, Iter.saveValue (internal/compact) sets the error, and Iter.iterNext clears it at the
-// end of the input. Pebble would then write an empty value and delete the input. So after such an error the guard lets
-// no sync of the compaction's outputs succeed. Pebble reads a value, and reports damage, on the goroutine that later
-// writes the value and syncs its table, so the error is noted in time.
+// end of the input. Pebble would then write an empty value and delete the input. So after such an error guardedFS
+// lets no sync of the compaction's outputs succeed. Pebble reads a value, and reports damage, on the goroutine that
+// later writes the value and syncs its table, so the error is noted in time.
 //
 // Requests read the same files. Their errors make the compaction fail, too, since Pebble does not say whether a
 // request or a compaction reads. Pebble then repeats the compaction, so nothing is lost.
@@ -24,7 +24,7 @@ import (
 // Pebble names a compaction's inputs by the numbers of tables. These are also the numbers of their files, because
 // Crowfoot has no virtual tables: it neither ingests tables nor excises keys.
 type compactions struct {
-	mu      sync.Mutex          // locked after Pebble's mutex
+	mu      sync.Mutex          // its holder never locks Pebble's mutex, which a caller may hold
 	running map[int]*compaction // by job number
 }
 

@@ -21,7 +21,7 @@ const (
 	// the reserve file was deleted. fullPoll is the interval at which the write is tried again.
 	fullPatience = 2 * time.Second
 	fullPoll     = 100 * time.Millisecond
-	// Pebble retries a failed flush or compaction at once. So the guard delays the retry: a flush before it writes its
+	// Pebble retries a failed flush or compaction at once. So guardedFS delays the retry: a flush before it writes its
 	// first file, and a compaction before it begins. The delay begins at firstRetryDelay, and doubles with each failure
 	// up to lastRetryDelay.
 	firstRetryDelay = 10 * time.Millisecond
@@ -51,7 +51,7 @@ const (
 	categoryBlobRewrite vfs.DiskWriteCategory = "pebble-blob-file-rewrite"
 )
 
-// role says how the guard treats an error of a file.
+// role says how guardedFS treats an error of a file.
 type role int
 
 const (

@@ -82,7 +82,7 @@ func (s *Store) RecentIter(oldest uint64) (kv.Iterator, error) {
 	if err := s.guard.failure(); err != nil {
 		return nil, err
 	}
-	// The capacity is 2, because Pebble appends a filter of its own.
+	// Pebble appends a filter of its own. The capacity of 2 saves Pebble an allocation.
 	filters := append(make([]pebble.BlockPropertyFilter, 0, 2), since(oldest))
 	it, err := s.db.NewIter(&pebble.IterOptions{UseL6Filters: true, PointKeyFilters: filters})
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Store) ChangedIter(lower, upper []byte, from uint64) (kv.Iterator, erro
 	if err := s.guard.failure(); err != nil {
 		return nil, err
 	}
-	// The capacity is 2, because Pebble appends a filter of its own.
+	// Pebble appends a filter of its own. The capacity of 2 saves Pebble an allocation.
 	filters := append(make([]pebble.BlockPropertyFilter, 0, 2), sinceInBlocks{since(from)})
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper, PointKeyFilters: filters})
 	if err != nil {

@@ -31,7 +31,7 @@ const (
 	logHeaderBytes     = 11 // bytes of a chunk before the synced offset
 	logSyncHeaderBytes = 19 // bytes of a chunk before the payload, in chunks with a synced offset
 	logTypeRecyclable  = 5  // chunks of types 5 to 8 have no synced offset
-	logTypeSynced      = 9  // chunks of types 9 to 12 have one
+	logTypeSynced      = 9  // chunks of types 9 to 12 have a synced offset
 	logTypes           = 13 // all types of chunks are lower
 )
 

@@ -18,7 +18,7 @@ import (
 
 const (
 	logClients = 3
-	logCommits = 60 // commits of each client
+	logCommits = 60 // how many commits each client makes
 )
 
 // TestLogDamage flips bits of the last log of a store whose process was killed, one at a time, and opens the store.
@@ -98,7 +98,7 @@ func TestEarlierLogDamage(t *testing.T) {
 		}
 		return nil
 	})
-	const rows = 20 // in three logs
+	const rows = 20 // so many that they take three logs
 	for i := range rows {
 		put(t, s, fmt.Sprintf("row %d\x00", i), strings.Repeat("x", 30_000))
 	}

@@ -62,7 +62,8 @@ func TestManifestDamageAfterPowerLoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(2, 0))
-	// No record begins after damage in the last edit. lastEdit is an offset in the last edit or in the one before.
+	// Open cannot find damage in the last edit, because no record begins after it. So the loop ends at lastEdit, which
+	// is an offset in the last edit or in the edit before it.
 	lastEdit := len(sound) - 150
 	for at := 0; at < lastEdit; at += 1 + rng.IntN(len(sound)/60) {
 		damaged := bytes.Clone(sound)

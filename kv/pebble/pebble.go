@@ -40,7 +40,7 @@ type Store struct {
 	dir      string
 	fs       vfs.FS
 	format   kv.Format
-	logs     *syncedFS // nil if the store was opened only for reading
+	logs     *syncedFS // notes how far logs and manifests are synced; nil if the store was opened only for reading
 	guard    *guardedFS
 	disk     *disk
 	readOnly bool

@@ -15,8 +15,8 @@ const grantEvery = 100 * time.Millisecond
 // compactions (see compactionsHeld). Pebble 2.1.7 itself waits before it repeats a failed compaction of lower levels,
 // but repeats one at once if all its inputs are in level 0.
 //
-// One goroutine starts the waiting compactions, so that no compaction starts after that goroutine has ended. mu is
-// locked after Pebble's mutex.
+// One goroutine starts the waiting compactions, so that no compaction starts after that goroutine has ended. The
+// holder of mu never locks Pebble's mutex, because Pebble holds its mutex when it calls TrySchedule.
 type scheduler struct {
 	guard *guardedFS
 	db    pebble.DBForCompaction

@@ -157,7 +157,7 @@ type syncedFS struct {
 	mu              sync.Mutex
 	notes           vfs.File        // syncedFile
 	earlier         notes           // notes of files that were written before the store was opened
-	text            [noteBytes]byte // scratch
+	text            [noteBytes]byte // buffer for the encoded form of a note
 	manifests, logs ring
 	newestLog       *notedFile // the newest log made since the store was opened; nil before the first
 }

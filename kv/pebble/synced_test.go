@@ -121,7 +121,7 @@ func TestNumberTwice(t *testing.T) {
 func TestLostFiles(t *testing.T) {
 	fs := killed(t, 100)
 	s := open(t, fs, "data")
-	put(t, s, "row\x00", strings.Repeat("x", 100_000)) // in the log alone
+	put(t, s, "row\x00", strings.Repeat("x", 100_000)) // this row is only in the log
 	if err := s.Checkpoint(t.Context(), "copy"); err != nil {
 		t.Fatal(err)
 	}

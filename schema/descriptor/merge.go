@@ -16,9 +16,8 @@ import (
 )
 
 // Merge returns the files that define the types in names, serialized and linked. old and request are serialized
-// FileDescriptorSets. The list given has the types that the request defines. Merge takes the files of these types, and
-// all files that they import, from request. It takes the files of all other types from old. It leaves out files that no
-// type needs.
+// FileDescriptorSets. Merge takes from request the files of the types in the parameter given, and all files that these
+// import. It takes the files of all other types from old. It leaves out files that no type needs.
 func Merge(old, request []byte, names, given []string) ([]byte, *Types, error) {
 	m := merger{files: map[string]*descriptorpb.FileDescriptorProto{}}
 	if len(given) > 0 {

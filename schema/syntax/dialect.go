@@ -322,7 +322,7 @@ func (s *Statement) adaptAlterTable() {
 		s.IfExists = true
 		s.tokens = append(s.tokens[:2:2], s.tokens[4:]...)
 	}
-	i := 2 // moves past the table's name: name, or name.name
+	i := 2 // the loop moves i past the table's name: name, or name.name
 	for i++; i+1 < len(s.tokens) && s.tokens[i].kind == "."; i += 2 {
 	}
 	if i+1 >= len(s.tokens) {

@@ -82,7 +82,8 @@ func ddlMetadata(req *databasepb.UpdateDatabaseDdlRequest, began time.Time) *dat
 // statement's end time, and the start time of the next statement.
 func noteProgress(m *databasepb.UpdateDatabaseDdlMetadata, p schemachange.Progress) {
 	i := p.Statement
-	m.Progress[i].ProgressPercent = max(m.Progress[i].ProgressPercent, int32(p.Percent)) // the estimate p may fall
+	// p.Percent is an estimate and may fall, but clients must not see it fall.
+	m.Progress[i].ProgressPercent = max(m.Progress[i].ProgressPercent, int32(p.Percent))
 	if p.Percent < 100 {
 		return
 	}

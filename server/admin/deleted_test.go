@@ -85,7 +85,9 @@ func TestDeletedWhileItRuns(t *testing.T) {
 	}
 	c.lockRowOf("U")
 	deleted(func() { c.begin("change", "ALTER TABLE U ADD COLUMN D INT64 NOT NULL DEFAULT (4)") })
-	if !slices.Equal(applied, []int{0, 2}) { // the 2 stay until the new operation "change" ends
+	// The store still has the progress of 2 statements of the second deleted operation, because the new operation
+	// "change" has the same name. This progress stays until the new operation ends.
+	if !slices.Equal(applied, []int{0, 2}) {
 		t.Errorf("%v statements of the deleted operations are stored", applied)
 	}
 	stop()

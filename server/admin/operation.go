@@ -42,7 +42,7 @@ type operations struct {
 	mu      sync.Mutex
 	running map[string]*operation // by name
 	newest  map[string]*operation // the newest running operation of each resource
-	last    int64                 // highest number in a generated name
+	last    int64                 // highest number in a generated id: see the method name
 }
 
 // An operation is a long-running operation that this process runs, or has run.
@@ -58,7 +58,7 @@ type operation struct {
 
 	mu       sync.Mutex
 	metadata proto.Message
-	packed   *anypb.Any               // encoded metadata, cached because many clients poll; nil after a change
+	packed   *anypb.Any               // encoded metadata, cached for clients that poll; nil if metadata has changed
 	ended    *longrunningpb.Operation // the finished operation with its result; nil while it runs
 }
 

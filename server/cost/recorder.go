@@ -39,8 +39,8 @@ type Recorder struct {
 
 // Wire counts the traffic between client and server.
 type Wire struct {
-	Received, Sent int64 // bytes
-	Messages       int64 // messages sent
+	Received, Sent int64 // bytes that the server has received and sent
+	Messages       int64 // messages that the server has sent
 	ClientWait     time.Duration
 }
 
@@ -140,7 +140,7 @@ type Cost struct {
 	CPU               time.Duration // CPU time measured for the request itself
 	SharedCPU         time.Duration // the request's share of unmeasured CPU time; see cpu.Meter.Shared
 	RemoteCalls       int64         // calls that Cloud Spanner would have sent to the servers of further splits
-	ChangeStream      bool          // whether it is a query of a change stream, whose latency is mostly waiting for writes
+	ChangeStream      bool          // the request is a query of a change stream, which mostly waits for writes
 }
 
 // End closes the record and adds it to the statistics of the database. If Begin was not called, because the request

@@ -14,7 +14,7 @@ import (
 type running struct {
 	mu   sync.Mutex
 	last int64
-	of   map[string]map[int64]context.CancelFunc // by ticket and number of the query
+	of   map[string]map[int64]context.CancelFunc // cancels a query; by ticket and number of the query
 }
 
 // start registers a query that DoGet runs for a ticket. The caller runs the query under the returned context, and then

@@ -37,7 +37,7 @@ type chunk struct {
 	batches []arrow.RecordBatch
 	rows    int
 	bytes   int64
-	kept    int64           // bytes of the client's messages to which the batches refer, even of rows already written
+	kept    int64           // bytes that the batches keep in memory, such as the whole messages to which they refer
 	account *memory.Account // account that is charged for the batches; nil if there are none
 }
 

@@ -74,8 +74,9 @@ func (cs *connections) makeRoom(isOpen func(*spannerpb.ExecuteSqlRequest) bool) 
 	}
 }
 
-// newest returns a request that names the newest transaction of the call's connection. It returns nil if the connection
-// does not have this number, or has had two transactions open at once.
+// newest returns a request that names the newest transaction of the call's connection. It returns nil if the call came
+// over another connection than the one with the given number, or if two transactions of this connection were open at
+// once.
 func (cs *connections) newest(c *rpc.Call, number uint64) *spannerpb.ExecuteSqlRequest {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

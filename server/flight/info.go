@@ -21,11 +21,11 @@ const (
 	infoInt32
 )
 
-// Numbers of Flight SQL's enumerations that SqlInfo values contain.
+// Numbers that SqlInfo values contain. Each is a member of one of Flight SQL's enumerations.
 const (
 	caseInsensitive = 1
 	nullsFirst      = 2 // SQL_NULLS_SORTED_AT_START: with ASC, NULL comes first, as in Spanner
-	serializable    = 4 // in bit masks, 4 is also the index of its bit
+	serializable    = 4 // SQL_TRANSACTION_SERIALIZABLE; in a set of isolation levels it is the bit 1<<4
 )
 
 // serverInfo returns the server's SqlInfo values.
@@ -114,7 +114,7 @@ type typeRow struct {
 	kind           flightpb.XdbcDataType
 	size           int32
 	prefix, suffix string
-	fixed          bool // precision and scale of the type are always the same
+	fixed          bool // all values of the type have the same precision and scale
 	scale          int32
 }
 

@@ -39,7 +39,7 @@ type ingestion struct {
 	ctx     context.Context
 	call    *rpc.Call
 	session string
-	in      *spannerpb.TransactionSelector // nil if there is no transaction
+	in      *spannerpb.TransactionSelector // transaction in which the rows are written; nil if there is none
 	op      table.Op
 	table   string // TABLE, or SCHEMA.TABLE for a table in a named schema
 	whole   bool   // one commit writes all rows

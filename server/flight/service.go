@@ -82,7 +82,7 @@ type Load struct {
 	Op      table.Op
 	Columns []string
 	Rows    int
-	// Source returns the values of the column with this index, converted to type t.
+	// Source returns the values of the column with the given index in Columns, converted to type t.
 	Source func(column int, t *value.Type) (value.Source, error)
 }
 
@@ -285,7 +285,7 @@ func (s *Service) doGet(ctx context.Context, t *flightpb.Ticket, c *rpc.Call) er
 	if err != nil {
 		return err
 	}
-	c.Request = ticket.request // for the log
+	c.Request = ticket.request // so that the log names the session and the tags in this request
 	switch ticket.kind {
 	case ticketRows:
 		return sendStored(ctx, c, ticket.data)

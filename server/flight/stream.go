@@ -84,7 +84,8 @@ func fill(b *columnar.Batch, from result.Rows, size int) (rows int, err error) {
 	}
 }
 
-// maxRows is approximately the maximum number of rows in a batch.
+// maxRows is the number of rows at which a batch is full even if it has few bytes. A batch can have somewhat more rows,
+// because Fill adds several at once.
 const maxRows = 64 << 10
 
 // arrowError returns the error that the client gets if err occurred while rows were converted to Arrow columns.
@@ -108,7 +109,7 @@ type writer struct {
 	rows   result.Rows // the rows that are sent; nil for results that no query returns
 	rest   result.Rest
 	sent   bool  // the first message, which never waits, has been sent
-	failed error // error of sending
+	failed error // error of the last message; nil if it was sent
 }
 
 func newWriter(ctx context.Context, c *rpc.Call, schema *arrow.Schema) *writer {

@@ -36,8 +36,8 @@ const (
 	ticketQuery       ticketKind = iota + 1 // DoGet runs the request
 	ticketCommand                           // DoGet answers the command in data
 	ticketRows                              // DoGet returns the rows in data, an Arrow stream
-	ticketStatement                         // a prepared statement
-	ticketTransaction                       // a transaction
+	ticketStatement                         // the handle of a prepared statement
+	ticketTransaction                       // the handle of a transaction
 	ticketRead                              // DoGet answers the ReadRequest in data
 )
 

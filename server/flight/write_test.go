@@ -147,12 +147,12 @@ func TestTransactions(t *testing.T) {
 
 // TestPreparedStatementsFollow checks in which transaction a prepared statement runs after its own has ended: in the
 // newest transaction of its connection, or in a new one if the newest has ended too. If the server cannot know the
-// newest transaction, it must use the statement's own.
+// newest transaction, the statement must run in the transaction in which it was prepared.
 func TestPreparedStatementsFollow(t *testing.T) {
 	const here, there = "10.0.0.1:1000", "10.0.0.1:2000"
 	for _, test := range []struct {
 		name   string
-		began  []string // the addresses of the connections that began t1 and t2
+		began  []string // addresses of the connections that began the transactions t1 and t2
 		states map[string]TransactionState
 		from   string // the address of the connection that sends the statement
 		want   string
@@ -192,8 +192,9 @@ func TestPreparedStatementsFollow(t *testing.T) {
 	}
 }
 
-// TestSharedConnection checks that after two transactions were open at once over one connection, a prepared statement
-// of the first still runs in the first, because the server cannot know which one the client means.
+// TestSharedConnection checks a prepared statement after two transactions were open at once over one connection. The
+// statement must stay in the transaction in which it was prepared, because the server cannot know which of the two
+// transactions the client means.
 func TestSharedConnection(t *testing.T) {
 	api := &fakeAPI{description: Description{IsDML: true}, states: map[string]TransactionState{}}
 	s := New(api, testKey, 1)

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"google.golang.org/grpc/encoding"
-	"google.golang.org/grpc/encoding/gzip" // requests may come compressed
+	"google.golang.org/grpc/encoding/gzip" // for the name of the compression that clients may use
 	protocodec "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 

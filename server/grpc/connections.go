@@ -163,7 +163,7 @@ type receipt struct {
 	context.Context
 	conn          *connection
 	since         int64    // tick at which the request began
-	before, after *receipt // in the connection's list
+	before, after *receipt // neighbours in the list of the connection's requests that are being received
 	over          bool
 	upload        atomic.Pointer[upload] // nil if the request's message came in one frame
 }

@@ -31,7 +31,7 @@ const (
 type holding struct {
 	budget *memory.Budget
 	bytes  atomic.Int64 // number of bytes that the library keeps
-	room   atomic.Int64 // limit of the field bytes without a further charge: freeHolding plus the charge of account
+	room   atomic.Int64 // highest value of the field bytes without a new charge: freeHolding plus what account has
 
 	mu      sync.Mutex
 	account *memory.Account

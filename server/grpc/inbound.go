@@ -33,23 +33,23 @@ type inbound struct {
 
 	r     *bufio.Reader
 	ahead bytes.Buffer // bytes that the library gets before it gets more bytes of r
-	left  int          // bytes of the frame, or of the client's preface, that the library has not yet read
+	left  int          // bytes of the current frame, or of the client's preface, that the library has not yet read
 
-	unproductive int // frames since the last one with content
+	unproductive int // number of frames since the last frame with content
 
 	written    outgoing
 	sent       atomic.Int64 // bytes of replies that the library has begun to write
 	lastSent   int64        // value of the field sent at the last call of the method stalled
-	lastSentAt int64        // tick of the last call of stalled that found sent changed, or no replies waiting
+	lastSentAt int64        // tick of the last call of stalled when the field sent had changed or no reply waited
 	held       *holding
 
 	mu     sync.Mutex
-	block  int                // length of the last stream's compressed headers in bytes
+	block  int                // length of the newest stream's compressed headers in bytes
 	opened map[uint32]int64   // bytes reserved for the headers of each stream
 	owed   int64              // sum of the bytes in opened
 	last   uint32             // number of the newest stream, which is the highest
 	begun  begun              // zero once content of the newest stream has come
-	open   map[uint32]*upload // by stream
+	open   map[uint32]*upload // uploads that have not ended, by number of the stream
 	closed bool
 }
 
@@ -191,7 +191,7 @@ type dataFrame struct {
 	length  int    // length of the frame in bytes, without the header
 	padding []byte // the byte that holds the length of the padding; empty if the frame has no padding
 	content int    // length of the content in bytes
-	first   []byte // the first bytes of the content, up to messageHeader; padding may follow
+	first   []byte // all of the content, or at least its first messageHeader bytes; bytes of the padding may follow
 }
 
 // data inspects a DATA frame before the library reads it.
@@ -206,7 +206,7 @@ func (c *inbound) data(f dataFrame) error {
 		f.content -= 1 + int(f.padding[0])
 	}
 	if f.content < 0 {
-		return nil // the library ends the connection
+		return nil // the padding is longer than the frame, so the library ends the connection
 	}
 	if f.content > 0 {
 		c.unproductive = 0
@@ -239,7 +239,7 @@ func (c *inbound) data(f dataFrame) error {
 // the stream instead. The caller holds c.mu.
 func (c *inbound) messages(up *upload, f dataFrame) error {
 	if f.length > maxFrame {
-		return nil // the library ends the connection
+		return nil // the library accepts no frame of this length and ends the connection
 	}
 	if up.refusal == nil {
 		frame, err := c.r.Peek(frameHeader + f.length)
@@ -381,8 +381,8 @@ func (c *inbound) Close() error {
 // of one.
 type outgoing struct {
 	head [frameHeader]byte
-	have int // number of bytes in head
-	left int // bytes of the frame that come after head
+	have int // number of bytes in head that the library has written
+	left int // bytes of the frame after head that the library has not yet written
 
 	content int64 // bytes of all DATA frames so far
 }

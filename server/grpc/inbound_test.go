@@ -51,7 +51,7 @@ func TestStreamsAreForgotten(t *testing.T) {
 	const unknown, watch = "/no.Service/Method", "/grpc.health.v1.Health/Watch"
 	part := append(binary.BigEndian.AppendUint32([]byte{0}, 8<<20), "beginning"...)
 	ends := []func(stream uint32){
-		func(s uint32) { headers(s, unknown) }, // the server answers
+		func(s uint32) { headers(s, unknown) }, // the server answers with an error, because the method does not exist
 		func(s uint32) { headers(s, unknown); _ = framer.WriteData(s, false, part) },
 		func(s uint32) { headers(s, watch); _ = framer.WriteRSTStream(s, http2.ErrCodeCancel) },
 		func(s uint32) {
@@ -59,7 +59,7 @@ func TestStreamsAreForgotten(t *testing.T) {
 			_ = framer.WriteData(s, false, []byte{0, 0})
 			_ = framer.WriteRSTStream(s, http2.ErrCodeCancel)
 		},
-		func(s uint32) { headers(s, watch, "grpc-timeout", "1m") }, // gRPC's library ends the stream
+		func(s uint32) { headers(s, watch, "grpc-timeout", "1m") }, // the timeout of 1 ms ends the stream
 		func(s uint32) { headers(s, watch, "grpc-timeout", "1m"); _ = framer.WriteData(s, false, []byte{0, 0}) },
 		func(s uint32) { headers(s, watch); _ = framer.WriteData(s, true, part) }, // the client cuts off the message
 		func(s uint32) { // the message is longer than any request of gRPC's own services
@@ -69,7 +69,7 @@ func TestStreamsAreForgotten(t *testing.T) {
 				_ = framer.WriteData(s, false, make([]byte, 16<<10))
 			}
 		},
-		func(s uint32) { headers(s, watch, "connection", "close") }, // the headers are not those of a request
+		func(s uint32) { headers(s, watch, "connection", "close") }, // HTTP/2 forbids this header
 	}
 	go func() {
 		_ = framer.WriteSettings()

@@ -43,7 +43,7 @@ type upload struct {
 	header  [messageHeader]byte
 	have    int // number of bytes in header that have come
 	length  int // length of the message in bytes
-	left    int // bytes that may still come
+	left    int // bytes of the message that have not come; if small is set, bytes that the stream may still have
 
 	account *memory.Account // account of the message; nil if nothing is charged, or the codec has taken it
 	waiting int             // how many bytes of uploads.waiting are for this upload
@@ -53,7 +53,7 @@ type upload struct {
 // begin charges for the upload's message, whose length is known. It fails if there is no memory for it.
 func (u *upload) begin(tick int64) error {
 	need := int64(u.length)
-	if u.length <= rpc.MaxCommitBytes { // the codec refuses longer messages without decoding them
+	if u.length <= rpc.MaxCommitBytes { // a longer message is not decoded, because the codec refuses it
 		need *= rpc.MessageFactor
 	}
 	account := u.all.budget.Open(memory.Request)
@@ -109,7 +109,7 @@ func (u *upload) next(content []byte) int {
 	u.have, u.length = 0, int(binary.BigEndian.Uint32(u.header[1:]))
 	u.left = u.length
 	var account *memory.Account
-	if u.length >= longMessage && u.length <= maxMessage { // gRPC's library refuses longer messages
+	if u.length >= longMessage && u.length <= maxMessage { // the library refuses messages longer than maxMessage
 		need := int64(min(u.length, rpc.MaxUploadBytes)) * rpc.UploadFactor
 		if account = u.all.budget.Open(memory.Request); !account.TryGrow(need) {
 			u.refusal = account.Refusal(need)
@@ -140,7 +140,7 @@ func (u *upload) arrived(payload []byte, n int, tick int64) {
 		}
 		u.length = int(binary.BigEndian.Uint32(u.header[1:]))
 		u.left = u.length
-		if n < u.length && u.length <= maxMessage { // gRPC's library refuses longer messages
+		if n < u.length && u.length <= maxMessage { // the library refuses messages longer than maxMessage
 			u.refusal = u.begin(tick)
 		}
 	}

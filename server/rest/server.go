@@ -95,8 +95,8 @@ func (a accepting) Accept() (net.Conn, error) {
 	return &connection{Conn: conn, count: a.count}, nil
 }
 
-// A connection calls Enter at the first read, in the goroutine that serves the connection. A refusal can take a
-// second, so Accept must not wait for it.
+// A connection calls count.Enter at its first read, in the goroutine that serves the connection. Enter can take a
+// second to refuse the connection, so Accept must not wait for it.
 type connection struct {
 	net.Conn
 	count    *listener.Connections

@@ -7,29 +7,30 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Tags (number<<3 | wire type) of fields of google.spanner.v1.
+// Tags (number<<3 | wire type) of fields of google.spanner.v1. Tags without a comment are those of other fields of the
+// message above them.
 const (
-	tagPartialMetadata = 1<<3 | 2 // PartialResultSet
+	tagPartialMetadata = 1<<3 | 2 // PartialResultSet.metadata
 	tagPartialValue    = 2<<3 | 2
 	tagPartialChunked  = 3 << 3
 	tagPartialToken    = 4<<3 | 2
 	tagPartialStats    = 5<<3 | 2
 	tagPartialLast     = 9 << 3
 
-	tagResultMetadata = 1<<3 | 2 // ResultSet
+	tagResultMetadata = 1<<3 | 2 // ResultSet.metadata
 	tagResultRow      = 2<<3 | 2
 	tagResultStats    = 3<<3 | 2
 
-	tagListValue = 1<<3 | 2 // google.protobuf.ListValue
+	tagListValue = 1<<3 | 2 // google.protobuf.ListValue.values
 
-	tagMetadataRowType     = 1<<3 | 2 // ResultSetMetadata
+	tagMetadataRowType     = 1<<3 | 2 // ResultSetMetadata.row_type
 	tagMetadataTransaction = 2<<3 | 2
 	tagMetadataUndeclared  = 3<<3 | 2
 
-	tagStructField = 1<<3 | 2 // StructType
-	tagFieldName   = 1<<3 | 2 // StructType.Field
+	tagStructField = 1<<3 | 2 // StructType.fields
+	tagFieldName   = 1<<3 | 2 // StructType.Field.name
 	tagFieldType   = 2<<3 | 2
-	tagTypeCode    = 1 << 3 // Type
+	tagTypeCode    = 1 << 3 // Type.code
 	tagTypeElement = 2<<3 | 2
 	tagTypeStruct  = 3<<3 | 2
 	tagTypeName    = 5<<3 | 2 // Type.proto_type_fqn

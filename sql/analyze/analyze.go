@@ -38,7 +38,7 @@ import (
 // Analyzer analyzes statements over one version of a schema.
 type Analyzer struct {
 	catalog *schema.Catalog
-	system  map[string]*schema.Table // by full name in lower case
+	system  map[string]*schema.Table // the system tables, by full name in lower case
 	memory  *memory.Budget           // memory of heavy statements is charged to this budget; nil: it is not charged
 }
 
@@ -120,19 +120,21 @@ type walker struct {
 	catalog *schema.Catalog
 	lib     *library
 	sql     string
-	zone    *time.Location // of timestamp literals that name no time zone; nil: GoogleSQL's default zone
+	zone    *time.Location // the time zone of timestamp literals that name none; nil: GoogleSQL's default zone
 	zeros   bool           // sql contains a negative zero
 
 	declared     map[string]*value.Type // types of the parameters by lower-cased name; nil: no type given
 	inferred     map[string]*value.Type
 	allowUnbound bool
-	literals     map[int]**value.Type // for LiteralTypes: where to store a literal's type, by the literal's end in sql
+	// literals is for LiteralTypes. Its keys are the byte offsets in sql at which literals end. Each value points to
+	// the place where the type of that literal must be stored.
+	literals map[int]**value.Type
 
 	definition *definition // the objects that sql names, if sql defines a view or function; nil in a statement
 	nested     bool        // sql is the text of a view or function that the user's statement names
 
 	args    map[string]tree.Expr // if sql is a function's text: its arguments by lower-cased parameter name
-	columns map[int32]tree.Col   // by GoogleSQL's column id
+	columns map[int32]tree.Col   // the columns met so far in sql, by GoogleSQL's column id
 	base    int                  // added to GoogleSQL's column ids, which are unique only within sql
 	fields  int                  // number of fields of the type that typeOf converts, nested fields included
 	*progress

@@ -113,7 +113,8 @@ func runAnalyze(t *testing.T, a *Analyzer, d *datadriven.TestData) string {
 	if err != nil {
 		return printError(err)
 	}
-	needs := tree.Needs(stmt, a.catalog) // called for every statement, since it must not panic for any
+	// tree.Needs must not panic for any statement. So the test calls it for each, even if it does not print the needs.
+	needs := tree.Needs(stmt, a.catalog)
 	if d.HasArg("needs") {
 		return needsText(needs)
 	}

@@ -23,14 +23,14 @@ type library struct {
 	outputs []*googlesql.AnalyzerOutput   // the resolved texts of bodies
 	types   *googlesql.TypeFactory
 	root    *googlesql.SimpleCatalog
-	names   *googlesql.MultiCatalog             // looks in root first, then in the root of the engine's builtIns
+	names   *googlesql.MultiCatalog             // looks up names in l.root first, then in engine.builtIns.root
 	whole   bool                                // root itself has the built-in functions and types
-	schemas map[string]*googlesql.SimpleCatalog // by lower-cased name
+	schemas map[string]*googlesql.SimpleCatalog // the catalogs of the named schemas, by lower-cased name
 	tables  []*schema.Table                     // a table's serialization id is its index in tables
 	views   []*schema.View                      // a view's serialization id is -1 minus its index in views
 	bundle  *schema.ProtoBundle                 // provides PROTO and ENUM types; may be nil
 	pool    *descriptorPool                     // the descriptors of bundle, made when they are first needed
-	named   map[string]bool                     // the types of bundle that root has, by name
+	named   map[string]bool                     // the types of the proto bundle that were added to root, by name
 
 	// root refers to the objects in the three lists below. freeCatalog frees root but not these objects, so
 	// library.free frees each of them.
@@ -40,8 +40,8 @@ type library struct {
 	ownSequences []*googlesql.SimpleSequence
 }
 
-// newLibrary makes a library without tables. of, which may be nil, is the Analyzer whose tables are added later.
-// bundle, which may be nil, provides PROTO and ENUM types.
+// newLibrary makes a library without tables. The parameter of is the Analyzer whose tables are added later. The
+// parameter bundle provides PROTO and ENUM types. Both may be nil.
 func newLibrary(e *engine, of *Analyzer, bundle *schema.ProtoBundle) *library {
 	l := &library{
 		engine: e, of: of, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{},
@@ -127,7 +127,9 @@ func (l *library) addTable(t *schema.Table) {
 	l.ownTables = append(l.ownTables, table)
 	for _, c := range t.Columns {
 		if c.State == schema.ColumnWriteOnly {
-			continue // columns that are being added come last, so without them the other columns keep their ordinals
+			// A column that is still being added is left out. Such columns come last, so the other columns keep their
+			// ordinals.
+			continue
 		}
 		writable := c.Generated == nil
 		// A hidden column becomes a pseudo column of GoogleSQL, so that SELECT * leaves it out.
@@ -181,7 +183,7 @@ func (l *library) in(name string) *googlesql.SimpleCatalog {
 
 // function is a function or procedure of Spanner that GoogleSQL itself does not have.
 type function struct {
-	schema     string // "" for the default one
+	schema     string // name of the schema that has the function; "" for the default schema
 	name       string
 	signatures []signature
 }
@@ -231,7 +233,8 @@ func (l *library) signature(s signature) *googlesql.FunctionSignature {
 	for i, t := range s.args {
 		args[i] = own(googlesql.NewFunctionArgumentType3(l.typeOf(l.types, t), 1))
 	}
-	signature := own(googlesql.NewFunctionSignature3(result, args, 0)) // it copies result and args
+	// NewFunctionSignature3 copies result and args, so that they can be freed.
+	signature := own(googlesql.NewFunctionSignature3(result, args, 0))
 	freeArgument(result)
 	for _, arg := range args {
 		freeArgument(arg)

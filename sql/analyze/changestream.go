@@ -104,20 +104,23 @@ func (l *library) addRead(s *schema.ChangeStream) {
 
 // Field numbers and enum values of the protobuf messages in which readFunction describes a function to GoogleSQL.
 const (
-	functionPath, functionSignature, functionType = 1, 2, 3 // of TableValuedFunctionProto
+	functionPath, functionSignature, functionType = 1, 2, 3 // fields of TableValuedFunctionProto
 	fixedOutputSchema                             = 1
 
-	signatureArgument, signatureResult, signatureContext = 1, 2, 3 // of FunctionSignatureProto
+	signatureArgument, signatureResult, signatureContext = 1, 2, 3 // fields of FunctionSignatureProto
 
-	argumentKind, argumentType, argumentOptions, argumentOccurrences = 1, 2, 3, 4 // of FunctionArgumentTypeProto
+	// Fields of FunctionArgumentTypeProto, and values of its field argumentKind.
+	argumentKind, argumentType, argumentOptions, argumentOccurrences = 1, 2, 3, 4
 	kindFixed, kindRelation                                          = 0, 9
 
-	optionCardinality, optionRelation, optionName, optionNaming = 1, 10, 11, 25 // of FunctionArgumentTypeOptionsProto
+	// Fields of FunctionArgumentTypeOptionsProto, and values of its fields optionCardinality and optionNaming.
+	optionCardinality, optionRelation, optionName, optionNaming = 1, 10, 11, 25
 	optional, positionalOrNamed                                 = 2, 2
 
-	relationColumn, columnName, columnType = 1, 1, 2 // of TVFRelationProto and of its columns
+	relationColumn, columnName, columnType = 1, 1, 2 // fields of TVFRelationProto and of its columns
 
-	typeKind, typeArray, typeStruct   = 1, 2, 3 // of TypeProto
+	// Fields of TypeProto and of the messages in it.
+	typeKind, typeArray, typeStruct   = 1, 2, 3
 	arrayElement                      = 1
 	structField, fieldName, fieldType = 1, 1, 2
 )

@@ -25,10 +25,10 @@ const (
 )
 
 // Expr analyzes the expression of a DEFAULT, a generated column or a CHECK over the columns of t, a table of the
-// catalog. It converts the expression to the type want as an assignment would. uses are the columns that e reads: a Ref
-// to uses[i] has the Col.ID i. functions are the user-defined functions that e calls. Expr fails with ctx's error if
-// ctx ends while the expression waits for its turn to be analyzed, or during the analysis if the expression is a heavy
-// one (see pool).
+// catalog. It converts the expression to the type want as an assignment would. The result uses holds the columns that
+// e reads: a Ref to uses[i] has the Col.ID i. The result functions holds the user-defined functions that e calls. Expr
+// fails with ctx's error if ctx ends while the expression waits for its turn to be analyzed, or during the analysis if
+// the expression is a heavy one (see pool).
 func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, functions []*schema.Function, err error) {
 	weight, err := guard(sql, func(string) int { return 0 })
 	if err != nil {
@@ -36,7 +36,8 @@ func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql str
 	}
 	named := namedColumns(t, sql)
 	e, uses, functions, err = exprOver(ctx, weight, catalog, t, named, sql, want)
-	if _, user := usererror.As(err); user && len(named) < len(t.Columns) { // with all columns the error may suggest one
+	// If GoogleSQL refuses the expression, it gets all columns of t, so that its message can suggest one of them.
+	if _, user := usererror.As(err); user && len(named) < len(t.Columns) {
 		e, uses, functions, err = exprOver(ctx, weight, catalog, t, t.Columns, sql, want)
 	}
 	return e, uses, functions, err

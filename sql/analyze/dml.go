@@ -101,7 +101,7 @@ func (w *walker) conflict(n *googlesql.ResolvedOnConflictClause, old *tree.Table
 	return c
 }
 
-// conflictTarget sets in c the primary key or unique index that ON CONFLICT names.
+// conflictTarget stores in c which primary key or unique index ON CONFLICT names.
 func (w *walker) conflictTarget(c *tree.Conflict, n *googlesql.ResolvedOnConflictClause, columns map[int]*schema.Column) {
 	t := c.Old.Table
 	name := get(n.UniqueConstraintName())

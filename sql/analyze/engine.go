@@ -28,7 +28,7 @@ import (
 // tree, it leaves for a moment now and then (pause), so that other goroutines can enter their engines.
 type engine struct {
 	module   *googlesql.Module
-	core     *base.Module // the WebAssembly module that module wraps
+	core     *base.Module // the WebAssembly module that the field module wraps
 	language *googlesql.LanguageOptions
 	// definitions holds the language options for the texts of views and functions.
 	definitions *googlesql.LanguageOptions
@@ -42,9 +42,9 @@ type engine struct {
 
 	ctx     context.Context // the context of the current statement
 	entered time.Time
-	steps   int           // number of calls of rest
+	steps   int           // number of calls of the method rest
 	work    cpu.Segment   // CPU time of the current statement
-	loaded  time.Duration // CPU time spent on loading the schema; it does not count toward lightTime
+	loaded  time.Duration // CPU time spent on loading the schema; the limit lightTime does not count it
 }
 
 const (
@@ -59,17 +59,17 @@ const (
 	maxLibraries = 16
 	// restAfter is the time for which a goroutine stays in its engine before it lets other goroutines enter theirs.
 	restAfter = 2 * time.Millisecond
-	// stepsToRest is the number of calls of rest after which rest looks at the clock once.
+	// stepsToRest is the number of calls of the method rest after which it looks at the clock once.
 	stepsToRest = 16
 )
 
-// entering guards current. A goroutine holds this mutex while it is in its engine.
+// entering guards the variable current. A goroutine holds this mutex while it is in its engine.
 var entering sync.Mutex
 
 //go:linkname current github.com/goccy/go-googlesql.globalModule
 var current *googlesql.Module
 
-// startModule makes another instance of the library and sets current to it.
+// startModule makes another instance of the library and sets the variable current to it.
 //
 //go:linkname startModule github.com/goccy/go-googlesql.initModule
 func startModule() error
@@ -232,7 +232,7 @@ func (e *engine) analyze(sql string, options *googlesql.AnalyzerOptions, catalog
 	e.leave()
 	defer e.enter()
 	stop, why := e.limit()
-	defer stop() // in case the library panics
+	defer stop() // if the library panics, its supervision must end too
 	reply, err := invoke(e.module, analyzeService, analyzeMethod, request, wasm.Inv_0_2)
 	interrupted := !stop()
 	if !interrupted && err == nil {
@@ -242,15 +242,16 @@ func (e *engine) analyze(sql string, options *googlesql.AnalyzerOptions, catalog
 	switch {
 	case interrupted:
 		err = why()
-	case uint64(len(e.core.Memory)) > e.core.MaxMem/2: // the memory cannot double once more
+	// The library doubles its memory when it needs more. Here one more doubling would exceed the maximum.
+	case uint64(len(e.core.Memory)) > e.core.MaxMem/2:
 		err = usererror.SQLTooComplex(int64(e.core.MaxMem))
 	}
 	panic(failure{err})
 }
 
 // limit makes the library stop when the context of a heavy statement ends, or when a light statement has used
-// lightTime (see pool). stop ends the supervision and returns false if the library was stopped; why then returns the
-// reason.
+// lightTime (see pool). The function stop ends this supervision. It returns false if the library was stopped; the
+// function why then returns the reason.
 func (e *engine) limit() (stop func() bool, why func() error) {
 	if e.discard {
 		return context.AfterFunc(e.ctx, e.interrupt), e.ctx.Err

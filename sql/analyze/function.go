@@ -219,9 +219,9 @@ func (w *walker) signature(b *body) (s schema.Signature) {
 	return s
 }
 
-// unsteady records that the view or function with this definition calls name, directly or through other functions. The
-// function name may return different values for the same arguments. unsteady keeps only the first such name. If name is
-// "", it records nothing.
+// unsteady records that the view or function with this definition calls a function that may return different values for
+// the same arguments. The parameter name is the name of the called function. The call may go through other functions.
+// unsteady keeps only the first such name. If name is "", it records nothing.
 func (d *definition) unsteady(name string) {
 	if d.unstable == "" {
 		d.unstable = name

@@ -30,7 +30,7 @@ func TestStoppedWhileLoading(t *testing.T) {
 	stopped := false
 	err = a.with(t.Context(), lightWeight, "", func(l *library) {
 		if l.engine.discard {
-			return // the statement now counts as heavy
+			return // the pool has stopped the statement and runs it again as a heavy one
 		}
 		for l.engine.spent() <= lightTime {
 		}

@@ -10,7 +10,7 @@ import (
 // statement is nested, on its own stack of a fixed size and on the goroutine's stack. If either stack overflows, the
 // process ends, so the guard must bound the depth.
 const (
-	maxLength = 1_000_000 // characters of a statement (Spanner's quota "Query statement length")
+	maxLength = 1_000_000 // the maximum number of characters of a statement (Spanner's quota "Query statement length")
 
 	// maxNesting bounds the depth of parentheses, brackets and CASE. It is far above the depth of statements within
 	// Spanner's own limits on nested functions (75), subqueries (25) and subselects (60).
@@ -36,7 +36,7 @@ const (
 )
 
 // guard refuses a text beyond the bounds above, and estimates the weight of GoogleSQL's work for the text (see load).
-// columns returns the number of columns of the table or view called name; 0 if there is no such table or view.
+// The function columns returns how many columns the table or view called name has; 0 if there is no such table or view.
 func guard(sql string, columns func(name string) int) (weight int, err error) {
 	if !utf8.ValidString(sql) {
 		return 0, usererror.SQLNotUTF8()
@@ -74,7 +74,7 @@ type gauge struct {
 	open   []group // counts for the whole text, then for each open parenthesis, bracket and CASE
 	name   bool    // the last token was a dot, so that a keyword after it is a name
 	last   string  // the last word
-	row    int     // number of adjacent string literals up to the last token
+	row    int     // number of string literals in a row that end with the last token
 	joins  int
 	unions int
 	load   load
@@ -91,11 +91,11 @@ type group struct {
 	// clause is FROM, where a comma means a join; SELECT or GROUP, where a comma means another column; ORDER or SET; or
 	// "" for all other clauses.
 	clause   string
-	grouped  int    // commas in GROUP BY
-	selected int    // commas in SELECT
-	stages   int    // joins and pipe operators, each of which nests everything before it
-	deepest  levels // deepest levels of the earlier stretches
-	inner    levels // deepest levels of the groups within the current stretch
+	grouped  int    // number of commas in GROUP BY
+	selected int    // number of commas in SELECT
+	stages   int    // number of joins and pipe operators, each of which nests everything before it
+	deepest  levels // deepest nesting within the earlier stretches of the group
+	inner    levels // deepest nesting within those groups that the current stretch contains
 
 	// Counts in the current stretch. ops is the number of operators, each of which may nest the text before or after
 	// it. betweens is the number of BETWEENs. pending is the number of BETWEENs whose AND has not come yet.
@@ -196,7 +196,7 @@ func (g *gauge) keyword(top *group, word string) error {
 		top.begin("")
 	case "FROM":
 		top.list = ""
-		if last == "DISTINCT" { // IS DISTINCT FROM
+		if last == "DISTINCT" { // the operator IS DISTINCT FROM, not a clause
 			top.ops++
 		} else {
 			top.begin(word)

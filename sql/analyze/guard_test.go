@@ -220,7 +220,8 @@ func TestNotUTF8(t *testing.T) {
 
 func noColumns(string) int { return 0 }
 
-// TestColumnsOfSystemTables: the columns of INFORMATION_SCHEMA add as much weight as those of user tables.
+// TestColumnsOfSystemTables: a statement that reads a table of INFORMATION_SCHEMA gets more weight with each column of
+// that table, as it does with a user's table.
 func TestColumnsOfSystemTables(t *testing.T) {
 	table := &schema.Table{Schema: "INFORMATION_SCHEMA", Name: "WIDE"}
 	for range lightWeight {

@@ -43,7 +43,7 @@ var (
 
 var statementHints = hintSet{
 	"USE_ADDITIONAL_PARALLELISM":          boolHint,
-	"OPTIMIZER_VERSION":                   {refusal: checkOptimizerVersion}, // an INT64 or a STRING
+	"OPTIMIZER_VERSION":                   {refusal: checkOptimizerVersion}, // no kind: INT64 and STRING are accepted
 	"OPTIMIZER_STATISTICS_PACKAGE":        {kind: value.String, refusal: checkStatisticsPackage},
 	"ALLOW_DISTRIBUTED_MERGE":             boolHint,
 	"LOCK_SCANNED_RANGES":                 word("SHARED", "EXCLUSIVE"),

@@ -74,8 +74,8 @@ var hostile = map[string]string{
 	"990,000 semicolons":               "SELECT 1" + strings.Repeat(";", 990_000),
 }
 
-// chain returns a query with n+1 named subqueries, a0 to an. first is the SQL of a0. each is the format for the SQL
-// of the others; its argument is the name of the previous subquery.
+// chain returns a query with n+1 named subqueries, a0 to an. The parameter first is the SQL of a0. The parameter each
+// is the format for the SQL of every other subquery; its argument is the name of the previous subquery.
 func chain(n int, first, each string) string {
 	sql := "WITH a0 AS (" + first + ")"
 	for i := range n {
@@ -93,7 +93,7 @@ func numbers(n int, format string) string {
 	return strings.Join(parts, ",")
 }
 
-// doubling returns a query with n+1 named subqueries, each of which joins the one before with itself.
+// doubling returns a query with n+1 named subqueries, each of which joins the previous subquery with itself.
 func doubling(n int) string {
 	sql := "WITH a0 AS (SELECT * FROM T)"
 	for i := range n {
@@ -111,9 +111,9 @@ func hostileAnalyzer(t testing.TB) *Analyzer {
 	return New(c, nil, systemTable)
 }
 
-// TestHostileIsHeavy checks the weights of the texts of hostile. Texts that take GoogleSQL more than 100 ms on a quiet
-// machine must count as heavy. The last two in light are exceptions, because the tokens of these texts do not show the
-// work; the pool stops these two (TestSlowIsHeavy).
+// TestHostileIsHeavy checks the weights of the texts in the variable hostile. Texts that take GoogleSQL more than
+// 100 ms on a quiet machine must count as heavy. The last two texts in the variable light are exceptions, because their
+// tokens do not show the work; the pool stops their analysis (TestSlowIsHeavy).
 func TestHostileIsHeavy(t *testing.T) {
 	light := map[string]bool{
 		"500 ORs": true, "900 parameters": true, "75 nested calls": true, "300 parentheses": true, "200 UNIONs": true, "one wide table": true,
@@ -183,7 +183,7 @@ func longestWait(b *testing.B, a *Analyzer, stop chan struct{}) (longest time.Du
 	}
 }
 
-// TestDoublingTexts: ten views or functions, each of which names the one before up to 20 times, expand to up to 20^9
+// TestDoublingTexts: ten views or functions, each of which names the previous one up to 20 times, expand to up to 20^9
 // texts. The analyzer refuses the statement long before it has analyzed them all.
 func TestDoublingTexts(t *testing.T) {
 	for name, text := range map[string]struct{ first, each, statement string }{
@@ -216,7 +216,7 @@ func TestDoublingTexts(t *testing.T) {
 }
 
 // TestDoublingWith: a statement is refused if it has more than maxNamed subqueries after each name is replaced by its
-// subquery. Here each named subquery names the one before twice. The limit holds for one chain and for several chains
+// subquery. Here each named subquery names the previous one twice. The limit holds for one chain and for several chains
 // together.
 func TestDoublingWith(t *testing.T) {
 	double := "SELECT x FROM %[1]s UNION ALL SELECT x FROM %[1]s"

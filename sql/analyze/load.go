@@ -33,8 +33,8 @@ type load struct {
 // beforeTable holds the words after which the name of a table comes.
 var beforeTable = map[string]bool{"FROM": true, "JOIN": true, "INTO": true, "UPDATE": true, "DELETE": true, "INSERT": true}
 
-// add counts a token. in is the group to which the token belongs. brackets is the number of open brackets around the
-// token. dotted is true if the token follows a dot.
+// add counts a token. The parameter in is the group to which the token belongs. The parameter brackets is the number of
+// open brackets around the token. The parameter dotted is true if the token follows a dot.
 func (l *load) add(token string, dotted bool, in *group, brackets int) {
 	l.tokens++
 	switch {
@@ -63,7 +63,8 @@ func (l *load) comma(in *group) {
 }
 
 func (l *load) word(token string, dotted, from bool, brackets int) {
-	const longest = len(`\U00000000`) * schema.MaxNameLength // in bytes, with an escape for each character
+	// longest is the length in bytes of the longest name, if the text writes each of its characters as an escape.
+	const longest = len(`\U00000000`) * schema.MaxNameLength
 	if len(token) > longest {
 		return
 	}
@@ -81,7 +82,8 @@ func (l *load) word(token string, dotted, from bool, brackets int) {
 	case "SELECT":
 		l.query(brackets)
 	case "FROM":
-		if l.last == "" || l.last == "(" { // FROM t |> ... selects all columns, like *
+		// A query that begins with FROM, such as FROM t |> ..., selects all columns, as SELECT * does.
+		if l.last == "" || l.last == "(" {
 			l.query(brackets)
 			l.stars++
 		}

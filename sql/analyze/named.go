@@ -67,11 +67,14 @@ func typesIn(sql string, bundle *schema.ProtoBundle) (types []string) {
 	return types
 }
 
-// eachName calls f for each name in a text. before is the name before the dot in front of name, "" if there is none.
-// path is the whole path of names and dots that ends with name: for c in a.b.c, before is b and path is a.b.c.
+// eachName calls f for each name in a text. If a dot and another name precede the name, the argument before is that
+// other name; otherwise it is "". The argument path is the whole path of names and dots that ends with the name. For c
+// in a.b.c, for example, before is b and path is a.b.c.
 func eachName(sql string, f func(before, name, path string)) {
 	s := scanner{sql: sql}
-	before, last, path := "", "", "" // last is the last name, or a dot that follows the name in before
+	// The variable last holds the last token if that is a name or a dot. If it is a dot, the variable before holds the
+	// name in front of the dot.
+	before, last, path := "", "", ""
 	for s.next() {
 		token := s.token
 		switch c := token[0]; {

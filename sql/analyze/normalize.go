@@ -82,7 +82,8 @@ type clause struct {
 	betweens int  // number of BETWEENs whose AND has not come yet
 }
 
-// follow sets taking: whether a parameter replaces a literal after the current token.
+// follow sets the field taking, which says whether a parameter replaces a literal that comes directly after the current
+// token.
 func (s *normalizer) follow() {
 	top := &s.open[len(s.open)-1]
 	operand := s.operand

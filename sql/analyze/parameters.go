@@ -11,7 +11,8 @@ import (
 const positionalName = "p"
 
 // Parameters replaces the question marks of a statement by named parameters, since Spanner's parameters have names.
-// named is the new text. names lists all parameters of named in lower case, in the order of their first occurrence.
+// The result named is the new text. The result names lists all parameters of the new text in lower case, in the order
+// of their first occurrence.
 func Parameters(sql string) (named string, names []string) {
 	s := scanner{sql: sql}
 	var b strings.Builder

@@ -23,7 +23,7 @@ type turns struct {
 	got []int // weights of the statements that got a turn, in the order of their turns
 }
 
-// send waits for a turn in a new goroutine, and then records the weight in got.
+// send waits for a turn in a new goroutine, and then appends the weight to the field got.
 func (p *turns) send(ctx context.Context, weight int) {
 	go func() {
 		q := &p.light
@@ -37,8 +37,8 @@ func (p *turns) send(ctx context.Context, weight int) {
 	synctest.Wait()
 }
 
-// TestLightPassesHeavy: while heavy statements have all turns of their kind and others wait, a light statement gets a
-// turn at once.
+// TestLightPassesHeavy: a light statement gets a turn at once, even while heavy statements have all turns for heavy
+// statements and further heavy statements wait.
 func TestLightPassesHeavy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &turns{pool: newPool()}
@@ -109,7 +109,7 @@ func TestWaitEnds(t *testing.T) {
 		}
 		w := p.light.join(1)
 		p.done(&p.light)
-		p.light.leave(w) // as if its context ended just after it got its turn
+		p.light.leave(w) // as if the statement's context ended just after the statement got its turn
 		if p.light.free != 1 {
 			t.Errorf("%d turns are free, want 1", p.light.free)
 		}

@@ -203,11 +203,12 @@ func (p *descriptorPool) add(list []protoreflect.Descriptor) {
 		p.files[d.FullName()] = f.GetName()
 	}
 	p.engine.pause()
-	// The time so far does not count for lightTime, since later statements find the declarations in the pool.
+	// The CPU time that the statement has used so far does not count toward its limit, lightTime. Later statements do
+	// not need this time again, since they find the declarations in the pool.
 	p.engine.loaded = p.engine.work.SoFar()
 }
 
-// fileOf copies a file without its declarations.
+// fileOf copies the descriptor of a proto file without the file's declarations.
 func fileOf(d protoreflect.FileDescriptor) *descriptorpb.FileDescriptorProto {
 	f := &descriptorpb.FileDescriptorProto{Package: proto.String(string(d.Package())), Options: proto.Clone(d.Options()).(*descriptorpb.FileOptions)}
 	if d.Syntax() != protoreflect.Proto2 {

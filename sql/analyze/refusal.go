@@ -41,8 +41,8 @@ func (w *walker) refusal(err error) error {
 	return usererror.InvalidSQL(withoutFarSuggestion(text))
 }
 
-// place matches a line and column of the text within an error message. lastPlace matches them at the end of a
-// message, where they are the position of the error itself.
+// The expression place matches a line and column of the SQL text within an error message. The expression lastPlace
+// matches them at the end of a message, where they are the position of the error itself.
 var (
 	place     = regexp.MustCompile(` ?\[at (\d+):(\d+)\]`)
 	lastPlace = regexp.MustCompile(`\[at (\d+):(\d+)\]$`)
@@ -98,8 +98,9 @@ func withHint(sql, text string) string {
 }
 
 // meantAsName returns the reserved word at which the syntax error text points, if the user seems to have meant the word
-// as a name. That is the case if the next token is one that follows names, or if the word before it precedes a table's
-// name, such as FROM. Otherwise, or if the reserved word begins sql, meantAsName returns "".
+// as a name. That is the case if the token after the reserved word is one that follows names. It is also the case if
+// the token before the reserved word is one that precedes names, such as FROM. Otherwise, or if the reserved word
+// begins sql, meantAsName returns "".
 func meantAsName(sql, text string) string {
 	at := lastPlace.FindStringSubmatch(text)
 	if at == nil {
@@ -204,15 +205,15 @@ func withoutFarSuggestion(text string) string {
 	return text[:m[3]] + text[m[1]:]
 }
 
-// isNear reports whether name is so similar to want that it may be a misspelling of want.
+// isNear reports whether its first parameter may be a misspelling of its second parameter, because they are similar.
 func isNear(name, want string) bool {
 	_, near := nearness(name, want)
 	return near
 }
 
-// nearness computes how many letters of name must be changed, inserted or deleted to make want. near is true if that
-// number is less than a third of the letters of the longer name, or if one name is a prefix of the other. distance is
-// valid only if near is true.
+// nearness compares two names. The result distance tells how many letters must be changed, inserted or deleted to turn
+// one into the other. The result near is true if that number is less than a third of the letters of the longer name, or
+// if one name is a prefix of the other. The result distance is valid only if near is true.
 func nearness(name, want string) (distance int, near bool) {
 	a, b := []rune(strings.ToUpper(unquoted(name))), []rune(strings.ToUpper(unquoted(want)))
 	longer, shorter := max(len(a), len(b)), min(len(a), len(b))
@@ -220,7 +221,7 @@ func nearness(name, want string) (distance int, near bool) {
 		return longer - shorter, true
 	}
 	if 3*(longer-shorter) >= longer {
-		return 0, false // at least the difference in length must be inserted or deleted
+		return 0, false // the difference in length alone needs too many insertions or deletions
 	}
 	distance = editDistance(a, b)
 	return distance, 3*distance < longer

@@ -12,12 +12,12 @@ import (
 // that tally accepts.
 type tally struct {
 	functions  int
-	grouped    bool // the text has GROUP BY, which may merge equal calls into one, so functions may be too high
+	grouped    bool // the text has GROUP BY, which may merge equal calls, so the field functions may be too high
 	parameters map[string]bool
 	before     [2]string // the token that was counted last, and the token before it
 }
 
-// comparisons are tokens each of which always becomes a function call.
+// comparisons holds the tokens that become a function call wherever they stand, except for = in SET.
 var comparisons = map[string]bool{"=": true, "<=": true, ">=": true, "<>": true, "!=": true, "||": true, "LIKE": true, "BETWEEN": true, "IS": true}
 
 // arithmetic are tokens each of which becomes a function call if it follows a number or a closing bracket. After a word
@@ -40,7 +40,8 @@ func words(list string) map[string]bool {
 	return set
 }
 
-// add counts a token. in is the group to which the token belongs. It returns an error if a count exceeds its limit.
+// add counts a token. The parameter in is the group to which the token belongs. It returns an error if a count exceeds
+// its limit.
 func (t *tally) add(token string, in *group) error {
 	last, second := t.before[0], t.before[1]
 	t.before = [2]string{token, last}
@@ -60,8 +61,8 @@ func (t *tally) add(token string, in *group) error {
 	return nil
 }
 
-// isCall reports whether a parenthesis after the token name begins the arguments of a function. before is the token
-// before name.
+// isCall reports whether an opening parenthesis begins the arguments of a function. The parameter name is the token in
+// front of the parenthesis, and the parameter before is the token in front of name.
 func isCall(name, before string) bool {
 	if name == "" || !isWord(name[0]) || isDigit(name[0]) || notFunctions[strings.ToUpper(name)] {
 		return false

@@ -58,8 +58,8 @@ func (w *walker) meet(o schema.Object) {
 	}
 }
 
-// expand analyzes the query of a view for the given columns. lock says that the statement locks the view's rows by
-// FOR UPDATE.
+// expand analyzes the query of a view for the given columns. The parameter lock says that the statement locks the
+// view's rows by FOR UPDATE.
 func (w *walker) expand(v *schema.View, columns []string, lock bool) (query *tree.Query) {
 	list := "1"
 	if len(columns) > 0 {
@@ -113,7 +113,8 @@ func (a *Analyzer) weightOf(views []*schema.View) (weight int) {
 		visited[v] = true
 		own, err := guard(v.SQL, a.columns)
 		if err != nil {
-			own = slowWeight // guard accepted the query when the view was created; only the weight is unknown now
+			// The query was accepted when the view was created, so it is not refused now. Only its weight is unknown.
+			own = slowWeight
 		}
 		weight += own
 		views = append(views, a.namesIn(v.SQL).views...)

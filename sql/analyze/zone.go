@@ -44,7 +44,8 @@ func initLibrary() (zoned bool) {
 	} else {
 		do(os.Unsetenv("TZDIR"))
 	}
-	freeOptions(own(googlesql.NewAnalyzerOptions2())) // now the library reads the zone; it does so only once
+	// The library reads the file of its default zone when it makes the first options, and never again.
+	freeOptions(own(googlesql.NewAnalyzerOptions2()))
 	return false
 }
 
@@ -65,7 +66,7 @@ func zoneOf(c *schema.Catalog, e *engine) *time.Location {
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {
-		return time.UTC // SQL functions also use UTC if the machine has no zone database
+		return time.UTC // never happens: the name was checked when the database got this time zone
 	}
 	return zone
 }
@@ -105,8 +106,8 @@ func (w *walker) textOf(n *googlesql.ResolvedLiteral) string {
 	return w.sql[get(get(at.Start()).GetByteOffset()):get(get(at.End()).GetByteOffset())]
 }
 
-// readAgain reads the first of texts as a timestamp in w.zone. It returns v if texts is empty or the first is not a
-// timestamp.
+// readAgain reads the first of texts as a timestamp in w.zone. It returns v if there is no such text, or if the
+// text is not a timestamp.
 func (w *walker) readAgain(v value.Value, texts []string) value.Value {
 	if len(texts) == 0 {
 		return v

@@ -19,7 +19,7 @@ type aggregateCode struct {
 	aggs       []*aggCode
 	collectors []int // the indexes in aggs of the aggregates that keep values of each row (see aggCode.collects)
 	args       int   // the number of arguments of all aggs
-	byRow      bool  // a key or an aggregate is computed row by row, so batches must have flat rows
+	byRow      bool  // a key or an aggregate is computed row by row, so it needs input batches of flat rows (see batch)
 }
 
 func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
@@ -70,7 +70,7 @@ type grouping struct {
 
 func (g *grouping) close() error { return g.in.close() }
 
-// each computes the keys of the rows of b into keyed and calls f with the places of these rows (their indexes in the
+// each computes the keys of the rows of b into g.keyed and calls f with the places of these rows (their indexes in the
 // columns of b). If the keys are large, the method computes them for a part of the rows at a time, and calls f once for
 // each part.
 func (g *grouping) each(r *run, b *batch, f func(places []int32) error) error {
@@ -121,8 +121,8 @@ func (g *grouping) finish(r *run, row, key []value.Value, states []aggStates, gr
 // rows are one group.
 type streamOp struct {
 	grouping
-	states []aggStates   // the states of the groups whose result rows are not yet in out
-	count  int           // the number of groups that have states
+	states []aggStates   // for each aggregate, the states of the groups whose result rows are not yet in the batch out
+	count  int           // the number of groups that have states in the field states
 	last   []value.Value // the keys of the groups that have states, one key after the other
 	groups []int32       // the group of each row of a batch; the index is the row's place
 	ended  bool
@@ -172,7 +172,7 @@ func (o *streamOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// emit adds the result rows of the first n groups to out.
+// emit adds the result rows of the first n groups to the batch o.out.
 func (o *streamOp) emit(r *run, n int) error {
 	width := len(o.keys)
 	for i := range n {
@@ -184,7 +184,7 @@ func (o *streamOp) emit(r *run, n int) error {
 }
 
 // consume adds the rows of b at places (indexes in the columns of b) to their groups. Then all groups but the last
-// are complete, because the input is ordered by group. consume adds the result rows of the complete groups to out.
+// are complete, because the input is ordered by group. consume adds the result rows of the complete groups to o.out.
 func (o *streamOp) consume(r *run, b *batch, places []int32) error {
 	count := o.number(b.span(), places)
 	if count > o.count {
@@ -281,7 +281,8 @@ func (o *hashOp) fill(r *run) error {
 		o.sets = append(o.sets, newGroups(&o.grouping, nil))
 	}
 	for _, set := range o.node.Sets {
-		o.sets = append(o.sets, newGroups(&o.grouping, append([]int{}, set...))) // not nil, which would mean all keys
+		// The copy of an empty set is not nil, because nil would mean that the rows are grouped by all keys.
+		o.sets = append(o.sets, newGroups(&o.grouping, append([]int{}, set...)))
 	}
 	rows := int64(1)
 	number := func(place int32) int64 { return rows + int64(place) }

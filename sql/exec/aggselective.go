@@ -14,7 +14,7 @@ type selectiveState struct {
 	rows     *sorter // the arguments of all rows, to be sorted by ORDER BY at the end; nil if rows are added as they come
 	keys     []value.Value
 	extreme  value.Value
-	begun    bool // a row has set extreme
+	begun    bool // a row has had a value of HAVING MAX or MIN, so the field extreme is set or none is true
 	none     bool // the extreme is NaN; no row equals NaN, so no row counts
 	spills   bool // the state itself spills the rows that it keeps; if false, the type groups moves them to disk
 }
@@ -111,7 +111,8 @@ func (s *selectiveState) atExtreme(r *run, row []value.Value) (bool, error) {
 	return true, nil
 }
 
-// restart drops all rows that were added so far, because a new extreme was found or because move has passed them on.
+// restart drops all rows that were added so far, because a new extreme was found or because the method move has passed
+// them on.
 func (s *selectiveState) restart(r *run) {
 	s.state = s.fn.New()
 	s.release(r)
@@ -190,7 +191,7 @@ func (s *selectiveState) move(r *run, f func(row []value.Value, more ...value.Va
 func (s *selectiveState) restore(r *run, row []value.Value) error {
 	if s.having != nil {
 		if s.none || value.Compare(row[0], s.extreme, s.node.Having.Type()) != 0 {
-			return nil // a later row had a new extreme
+			return nil // a row that came after this one had a new extreme, so this row does not count
 		}
 		row = row[1:]
 	}
@@ -214,8 +215,9 @@ func newDistinct(keys, more []*value.Type) *distinctRows {
 	return &distinctRows{types: slices.Concat(keys, more), table: newHashTable(keys)}
 }
 
-// add adds a row: key, followed by more. It reports whether the row is the first with its key. If add puts the row off,
-// it returns false, and putOff decides at the end whether the row is the first.
+// add adds a row: the values of the slice key, followed by those of the slice more. It reports whether the row is the
+// first with its key. If add puts the row off, it returns false, and the method putOff decides at the end whether the
+// row is the first.
 func (d *distinctRows) add(r *run, key []value.Value, more ...value.Value) (first bool, err error) {
 	d.count++
 	return d.addTagged(r, d.count, key, more)

@@ -319,7 +319,7 @@ type columnStates struct {
 	*aggCode
 	groups  fn.Groups
 	args    vectors
-	counted chosen // the places of the rows for which where is TRUE
+	counted chosen // the places of the rows for which the condition where is TRUE
 }
 
 func (s *columnStates) resize(n int) { s.groups.Grow(n) }

@@ -14,13 +14,13 @@ type applyOp struct {
 	nulls       []value.Value // NULLs for the columns of right, for a left join's row without a match
 	out         batch
 
-	back    bool      // left reads an index, and right the table's row for each entry
-	ahead   lookahead // right, if it can read ahead; else nil
-	outer   *batch    // rows of left
-	at      int       // the current row of outer
-	known   int       // index of the first row of outer for which right has not read ahead
-	running bool      // right is open for the current row
-	matched bool      // right has made a row for the current row
+	back    bool      // the left operator reads an index, and the right one reads the table's row for each index entry
+	ahead   lookahead // the right operator, if it can read ahead; else nil
+	outer   *batch    // the current batch of the left operator
+	at      int       // the index of the current row in the batch outer
+	known   int       // the rows of outer before this index are those for which readAhead was called already
+	running bool      // the right operator is open for the current row of outer
+	matched bool      // the right operator has returned a row for the current row of outer
 }
 
 // lookahead is an operator that can read ahead: readAhead reads together the rows that the operator will return the
@@ -118,9 +118,9 @@ func (o *applyOp) bindTo(r *run, i int) {
 	}
 }
 
-// readAhead lets right read ahead for the next rows of left. It takes no more rows of left than o.out has room for,
-// because right might otherwise read rows that nobody needs. If it takes fewer than minAhead rows, right does not read
-// ahead.
+// readAhead lets the right operator read ahead for the next rows of the left one. It takes no more rows of the left
+// operator than o.out has room for, because the right one might otherwise read rows that nobody needs. If it takes
+// fewer than minAhead rows, the right operator does not read ahead.
 func (o *applyOp) readAhead(r *run) error {
 	n := min(o.outer.n-o.at, o.out.target-o.out.n)
 	from := o.at

@@ -49,7 +49,7 @@ func TestOnlyPullCallsNext(t *testing.T) {
 				switch e.Name() + " " + fn.Name.Name {
 				case "run.go pull":
 					pulled = true
-				case "nodestats.go next": // a meter passes on a call that came from pull
+				case "nodestats.go next": // the method next of the type meter only passes on a call from pull
 				default:
 					t.Errorf("%s: %s calls next; operators are pulled by run.pull", e.Name(), fn.Name.Name)
 				}

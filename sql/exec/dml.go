@@ -431,8 +431,8 @@ func (t *readRows) popKey(key []byte) (table.Stored, bool) {
 // conflictCode is a compiled ON CONFLICT clause.
 type conflictCode struct {
 	node  *plan.Conflict
-	key   bool                // a row with the same primary key is a conflict
-	index []*table.Projection // for each unique index that can conflict, where the primary key stands in an entry
+	key   bool                // an existing row with the primary key of the new row is a conflict
+	index []*table.Projection // for each unique index that can conflict, where an index entry holds the primary key
 	old   *table.Projection
 	set   []eval // the values that DO UPDATE SET assigns; a nil eval stands for DEFAULT
 	where eval

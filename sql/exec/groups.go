@@ -17,14 +17,14 @@ type groups struct {
 	key       []value.Value // the key of the current row, with NULL for keys that are not in the set
 	table     *hashTable
 	states    []aggStates   // for each aggregate, the states of all groups; the group of entry i of table has state i
-	entries   []int32       // by place (see batch): the entry in table of the row's group; -1 if the row is on disk
+	entries   []int32       // for the row at each place (see batch), its group's entry in table; -1 if it is on disk
 	inMemory  []int32       // the places of the rows of a batch whose groups are in memory
 	room      []value.Value // memory for one row
 	first     []int64       // for each entry of table, the position in the input of the group's first row
 	held      held          // memory that is charged for keys and states
 	collected int64         // bytes of memory that the collected values take (see the method collect)
-	// moved holds the collected values on disk. Each list is sorted by entry. List i has the values of the aggregate
-	// collectors[i%len(collectors)].
+	// moved holds the collected values on disk. Each call of the method move adds one list for each of collectors. So
+	// list i has values of the aggregate aggs[collectors[i%len(collectors)]]. A list is sorted by the groups' entries.
 	moved []*spill.Rows
 	rest  *partitions // the rows on disk, with their positions in the input; nil if there are none
 }
@@ -100,8 +100,8 @@ func (g *groups) add(r *run, b *batch, places []int32, number func(place int32) 
 	return g.collect(r, b, places)
 }
 
-// addNew begins a group with the key g.key for the row at place. If there is no memory for the group, addNew puts
-// the row off: it writes the row to a partition on disk and returns entry -1. number is the row's position in the
+// addNew begins a group with the key g.key for the row of b at a place. If there is no memory for the group, addNew
+// puts the row off: it writes the row to a partition on disk and returns entry -1. number is the row's position in the
 // input.
 func (g *groups) addNew(r *run, h uint64, b *batch, place int32, number int64) (entry int, err error) {
 	if g.rest == nil && r.memory.full(g.held) {

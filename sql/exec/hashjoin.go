@@ -10,7 +10,7 @@ type hashJoinCode struct {
 	node                *plan.HashJoin
 	left, right         maker
 	leftKeys, rightKeys []eval
-	computed            []bool // for each of rightKeys, false if it is just a column of the row (see isComputed)
+	computed            []bool // for each of rightKeys, whether it is more than a column of the row (see isComputed)
 	cond                eval
 	keyTypes            []*value.Type
 	leftTypes           []*value.Type
@@ -18,7 +18,7 @@ type hashJoinCode struct {
 	outTypes            []*value.Type
 	leftNulls           []value.Value // leftNulls and rightNulls stand for a missing row in an outer join
 	rightNulls          []value.Value
-	constant            bool // right uses no column of an enclosing query, so a run fills the hash table only once
+	constant            bool // the right input uses no column of an enclosing query, so a run fills the hash table once
 }
 
 func (c *compiler) hashJoin(n *plan.HashJoin) (maker, error) {
@@ -257,7 +257,7 @@ func (o *hashJoinOp) match(r *run) error {
 	return nil
 }
 
-// join returns one slice with the values of row, followed by those of other. The slice is valid until the next call.
+// join returns one slice with the values of the two rows, one after the other. The slice is valid until the next call.
 func (o *hashJoinOp) join(row, other []value.Value) []value.Value {
 	copy(o.joined[copy(o.joined, row):], other)
 	return o.joined

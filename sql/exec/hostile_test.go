@@ -15,7 +15,8 @@ import (
 // statements that the analyzer accepts. It would make very many if its work grew exponentially with the nesting or the
 // number of joins. The test does not measure time, because time also depends on other programs on the machine.
 func TestHostileStatements(t *testing.T) {
-	const maxAllocations, maxNodes = 4000, 2 // for each word of the statement
+	// The planner may make at most maxAllocations allocations and maxNodes plan nodes for each word of the statement.
+	const maxAllocations, maxNodes = 4000, 2
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))
 	nest := func(n int, open, middle, end string) string {
 		return strings.Repeat(open, n) + middle + strings.Repeat(end, n)

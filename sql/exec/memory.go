@@ -45,9 +45,9 @@ type rowMemory struct {
 	ctx       context.Context
 	account   *memory.Account
 	now, peak int64
-	charged   int64           // bytes charged to account
+	charged   int64           // bytes charged to the run's own account
 	spilling  *memory.Account // the account that all spilling runs share; nil before the run overdraws its own account
-	overdrawn int64           // bytes charged to spilling
+	overdrawn int64           // bytes charged to the shared account (the field spilling)
 	// share is the number of bytes of rows that the run may keep before its operators spill. working is the number
 	// of bytes that each operator may keep even when the run keeps more than share.
 	share, working int64

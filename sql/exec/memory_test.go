@@ -36,7 +36,7 @@ func TestMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, rows := range []int{100, exec.MaxMemory/size + 1} {
 				if name == "distinct" && rows > 100 {
-					continue // its strings are all different, so the test would really take this much memory
+					continue // the strings of this query all differ, so they would really take more than MaxMemory
 				}
 				list := make([]value.Value, rows)
 				for i := range list {
@@ -61,7 +61,9 @@ func TestMemory(t *testing.T) {
 func TestHeapIsCharged(t *testing.T) {
 	db := newTestDB(t)
 	db.spill = nil
-	const rows = 120_000 // with so many entries, a hash table has doubled not long ago, and most of its slots are free
+	// With so many entries, a hash table has doubled not long ago, and more than half of its slots are free. So it
+	// takes much memory for each entry, which the statement must be charged for.
+	const rows = 120_000
 	list := make([]value.Value, rows)
 	for i := range list {
 		list[i] = value.OfInt64(int64(i))

@@ -95,7 +95,7 @@ func (m *meter) open(r *run) error {
 
 func (m *meter) next(r *run) (b *batch, err error) {
 	err = m.measure(r, func() error {
-		b, err = m.operator.next(r) // the call comes from run.pull, which has called check
+		b, err = m.operator.next(r) // run.pull has called this method, and has already called check
 		return err
 	})
 	if b != nil {

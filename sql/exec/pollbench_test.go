@@ -28,8 +28,8 @@ const (
 
 // pollDB returns a database with a table of changes of 200 bytes each, and the time of the first change. There are a
 // thousand changes for each second. The table has four indexes, each on one column and the time. The columns are Shard
-// (the shard of the change), Live (the same, but NULL if the change is pruned), Tag (a different value for each
-// change) and LiveTag (the same, but NULL if the change is pruned).
+// (the shard of the change), Live (the shard, but NULL if the change is pruned), Tag (a different value for each
+// change) and LiveTag (the value of Tag, but NULL if the change is pruned).
 func pollDB(b *testing.B) (*testDB, time.Time) {
 	b.Helper()
 	db := newTestDB(b)

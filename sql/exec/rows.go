@@ -179,7 +179,7 @@ func (b *batchRows) fillColumns(columns []value.Column, size int) (rows int, err
 	return len(places), nil
 }
 
-// placesOf returns how many rows fillColumns appends: as many of the rows at places as it takes to reach size
+// placesOf returns how many rows fillColumns appends: as many of the rows at the given places as it takes to reach size
 // bytes, or all of them if they have fewer bytes.
 func (b *batchRows) placesOf(places []int32, size int) (rows int) {
 	for rows < len(places) && size > 0 {

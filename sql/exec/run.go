@@ -33,9 +33,9 @@ type run struct {
 	driving         *plan.Scan  // the scan that Env.Restrict restricts
 	target          readRows
 	stats           Stats
-	inner           inputCost     // cost of the inputs of the operator that is being measured; see meter
+	inner           inputCost     // what the inputs of the measured operator spill and use; see inputCost
 	checks          int           // number of calls of check
-	meter           *cpu.Meter    // nil until check first measures CPU time, and if the request has no meter
+	meter           *cpu.Meter    // the request's meter; nil if it has none, and until check first uses it
 	opened          []*table.Rows // the cursors of scans; in a nested loop, a scan reuses its cursor for each outer row
 	byColumns       []*columnScan
 }
@@ -52,7 +52,7 @@ func (r *run) openRows(read table.Read) *table.Rows {
 // an enclosing query.
 type operator interface {
 	open(r *run) error
-	// next returns the next rows, nil at the end. Only run.pull and meter call it.
+	// next returns the next rows, nil at the end. Only run.pull and the type meter (nodestats.go) call it.
 	next(r *run) (*batch, error)
 	// close closes the operator's cursors. The operator can be opened again afterwards.
 	close() error

@@ -29,7 +29,7 @@ type partCode struct {
 	null     bool
 	nullSafe bool
 	each     bool
-	among    *rangeCode // for a part of a skip scan (each is set): the range of its values; nil if it has no bounds
+	among    *rangeCode // if each is true: the range in which the scan looks for values of the part; nil for all values
 }
 
 type rangeCode struct {
@@ -87,8 +87,9 @@ func (s *seekCode) isPoint() bool {
 	return true
 }
 
-// eachValue adds keys that begin with prefix to set, for each value of key part i that occurs in the table. prefix
-// holds the key parts before part i.
+// eachValue is a function that looks up the values of key part i that occur in the table after a prefix, which holds
+// the key parts before part i. For each value, it adds to set the keys of the seek that begin with the prefix and the
+// value.
 type eachValue func(r *run, set *table.KeySet, prefix []value.Value, i int) error
 
 // add adds the keys of the seek to set. The seek of a skip scan has no condition on one key part: for that part, add

@@ -7,14 +7,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// setOp is INTERSECT or EXCEPT. It first counts how often each row occurs in right. The counts decide which rows of
-// left it returns. Those rows come in the order of left.
+// setOp is INTERSECT or EXCEPT. It first counts how often each row occurs in its right input. The counts decide which
+// rows of its left input it returns. Those rows come in the order of the left input.
 type setOp struct {
 	left, right operator
 	rows        *setRows
 	number      int64 // the position of the current row in left
-	// putOff is nil until all rows of left are read. It then holds those result rows that were not known before,
-	// because the rows of right are on disk.
+	// putOff is nil until all rows of left are read. It then holds the rows of left that are in the result, but for
+	// which this was not known before because the rows of right are on disk.
 	putOff *tagged
 	out    batch
 }
@@ -108,7 +108,7 @@ type setRows struct {
 
 	// The fields right and left are nil while the rows of table are in memory.
 	right *partitions // the rows of table, moved to disk; each row is followed by its elements of counts and passed
-	left  *partitions // the rows of the left input that are read after this move, each followed by its position
+	left  *partitions // the rows of the left input that come after table was moved to disk, each with its position
 }
 
 func newSetRows(n *plan.SetOp) *setRows { return &setRows{node: n, table: newHashTable(n.Types)} }

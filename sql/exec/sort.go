@@ -214,9 +214,9 @@ func (o *sortOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// minorSortOp sorts an input that is sorted by its first keys already. It collects rows that are equal by these
-// keys, sorts them by the other keys, and returns them before it reads further rows. So with a limit it need not
-// read the whole input.
+// minorSortOp sorts an input that is already sorted by the first sort keys (the field major is their number). It
+// collects rows that are equal by these keys, sorts them by the other sort keys, and returns them before it reads
+// further rows. So with a limit it need not read the whole input.
 type minorSortOp struct {
 	in     operator
 	limit  eval
@@ -227,7 +227,7 @@ type minorSortOp struct {
 	from *batch // the current batch of the input
 	at   int    // index of the next row in the batch from
 	left int64  // the number of rows that the limit still allows; -1 without a limit
-	full bool   // collect has filled the sorter, and the sorter has sorted its rows
+	full bool   // the method collect has filled the sorter, and the sorter has sorted its rows
 	done bool   // the input has no more rows
 
 	// first holds the sort keys of the first row that is in the sorter, and keys those of the next row of the input.
@@ -292,9 +292,9 @@ func (o *minorSortOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// clear empties the sorter before it gets the next rows that are equal by the first keys. If the sorter has not
-// spilled, clear keeps the sorter's memory and reuses it for these rows. Usually they are few, so a sorter that did not
-// reuse its memory would allocate very often.
+// clear empties the sorter before it gets the next rows that are equal by the first o.major sort keys. If the sorter
+// has not spilled, clear keeps the sorter's memory and reuses it for these rows. Usually they are few, so a sorter that
+// did not reuse its memory would allocate very often.
 func (o *minorSortOp) clear(r *run) {
 	if o.full = false; o.sorter.merged != nil {
 		o.sorter.reset(r, o.left)
@@ -304,8 +304,8 @@ func (o *minorSortOp) clear(r *run) {
 	o.sorter.at, o.sorter.last, o.sorter.limit = 0, nil, o.left
 }
 
-// collect fills the sorter with the next rows that are equal by the first keys. It returns false if the input has
-// no more rows.
+// collect fills the sorter with the next rows that are equal by the first o.major sort keys. It returns false if the
+// input has no more rows.
 func (o *minorSortOp) collect(r *run) (bool, error) {
 	o.first = o.first[:0]
 	for !o.done {
@@ -338,7 +338,7 @@ func (o *minorSortOp) collect(r *run) (bool, error) {
 	return true, o.sorter.finish(r)
 }
 
-// equal reports whether rows with the keys a and b are equal by the first keys.
+// equal reports whether two rows with the sort keys a and b are equal by the first o.major of these keys.
 func (o *minorSortOp) equal(a, b []value.Value) bool {
 	for i := range o.major {
 		if o.sorter.compareKey(i, a[i], b[i]) != 0 {

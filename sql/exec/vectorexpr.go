@@ -116,7 +116,7 @@ type vectorRoom struct {
 	row    []value.Value // the arguments for one row
 	places []int32
 
-	builder *value.VectorBuilder // nil before the first batch
+	builder *value.VectorBuilder // makes the vector of a PROTO field (see vectorField); nil before the first batch
 }
 
 // columns computes the arguments of the expression. ok is false if one of them fails for a row.

@@ -127,7 +127,7 @@ type Aggregate struct {
 	IgnoresNulls bool
 	// Collects says that a group stores the arguments of all its rows.
 	Collects bool
-	// New starts a group.
+	// New makes the State of a new group.
 	New func() State
 	// NewGroups makes an object that computes all groups of a statement together. The object has no groups at first.
 	// New, in contrast, makes a State for one group.

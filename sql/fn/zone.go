@@ -10,7 +10,7 @@ import (
 var defaultZone = sync.OnceValue(func() *time.Location {
 	zone, err := value.LoadZone(value.DefaultZone)
 	if err != nil {
-		panic("fn: " + err.Error()) // the time zone database is part of the program
+		panic("fn: " + err.Error()) // never happens: the program contains a time zone database
 	}
 	return zone
 })

@@ -37,13 +37,13 @@ type access struct {
 	cost     float64
 	skips    bool    // the access is a skip scan
 	among    float64 // for a skip scan: estimated number of rows in the key range in which it looks for values
-	whole    float64 // for a skip scan: its cost, without the back join, if it reads that whole key range instead
+	whole    float64 // for a skip scan: its cost, without the back join, if it reads one range of keys with all values
 }
 
 // seek is a Seek whose expressions are not yet compiled.
 type seek struct {
 	parts    []sarg     // one for each leading key part; its op is sargEqual, sargIn, sargArray, sargNull or sargEach
-	bounds   rangeSargs // the bounds of the key part that follows parts
+	bounds   rangeSargs // the bounds of the key part that follows those in the field parts
 	each     rangeSargs // the bounds of the key part whose sarg has op sargEach
 	tuple    *tupleSarg
 	tupleLen int
@@ -448,7 +448,7 @@ func (s *scanRel) skipping(from *access, pred predicate, req request) *access {
 	b.equals()
 	n := len(b.seek.parts)
 	if n+1 >= len(a.key) || a.index == nil && s.table.Parent != nil && n < len(s.table.Parent.Key) {
-		return nil // no part follows, or the part has as many values as the parent has rows
+		return nil // no key part follows part n, or part n can have as many values as the parent table has rows
 	}
 	b.seek.each = b.between(n)
 	b.seek.parts = append(b.seek.parts, sarg{op: sargEach, column: a.key[n].Column, cond: -1})

@@ -132,7 +132,7 @@ func isPattern(e tree.Expr) bool {
 // tells nothing about the view's rows. The result in is the barrier's relation with the conditions that crossed. The
 // result rest lists the conditions that stay above that relation.
 func (p *planner) once(r *barrierRel) (first []tree.Computed, in relation, rest []tree.Expr) {
-	if p.options.Batch { // the row of computed columns would come before the scan that must drive the partitions
+	if p.options.Batch { // a partitioned plan must begin with a scan, not with the row of computed columns
 		return nil, r.in, r.conds
 	}
 	own := setOf(r.in.cols())

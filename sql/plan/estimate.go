@@ -21,16 +21,16 @@ const (
 	costSeek        = 10.0   // finding a key; moving to the next key costs 1
 	costIndexRow    = 0.8    // moving to the next index entry, which is narrower than a row of the table
 	costColumnarRow = 0.3    // reading the needed columns of a row from a columnar copy
-	selectKey       = 0.0001 // for a key part that equals a value
-	selectListed    = 0.0003 // for a key part that equals a list element; a list is a bit less selective than one value
-	selectEqual     = 0.05   // for any other column that equals a value
+	selectKey       = 0.0001 // the fraction of rows in which a key part equals a value
+	selectListed    = 0.0003 // the fraction of rows for each value of a list, which is less selective than one value
+	selectEqual     = 0.05   // the fraction of rows in which any other column equals a value
 	selectNull      = 0.05
 	selectNotNull   = 0.9
-	selectRange     = 0.3  // for one bound of a range
-	selectNewer     = 0.02 // for a lower bound of a commit timestamp, which asks for recent rows
+	selectRange     = 0.3  // the fraction of rows that satisfy one bound of a range
+	selectNewer     = 0.02 // the fraction for a lower bound of a commit timestamp, which asks for recent rows
 	selectBetween   = 0.05
 	selectPrefix    = 0.03
-	selectOther     = 0.5 // for any other condition
+	selectOther     = 0.5 // the fraction of rows that satisfy any other condition
 )
 
 // estimate sets the guessed number of rows that the access returns, and the cost of reading them.

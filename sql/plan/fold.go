@@ -138,7 +138,7 @@ func (p *planner) foldCast(c *tree.Cast) tree.Expr {
 		return &tree.Literal{T: c.T, Value: value.Null(c.T.Kind)}
 	}
 	if zoned(l.T) != zoned(c.T) {
-		return folded // the result depends on the database's time zone
+		return folded // the result of the cast depends on the database's time zone, so each run computes it
 	}
 	f, err := conversion.Cast(l.T, c.T, c.Safe)
 	if err != nil {

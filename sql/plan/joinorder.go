@@ -127,7 +127,7 @@ type joinState struct {
 type joinStep struct {
 	leaf       int
 	conds      []tree.Expr
-	from       []int // the indexes of conds in the group's conds
+	from       []int // for each of conds, its index in joinGroup.conds
 	method     joinMethod
 	rows, cost float64
 }

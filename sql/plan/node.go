@@ -185,8 +185,8 @@ const (
 	InnerJoin JoinKind = iota
 	LeftJoin
 	FullJoin
-	SemiJoin // rows of Left that match at least one row of Right
-	AntiJoin // rows of Left that match no row of Right
+	SemiJoin // returns the rows of the left input that match at least one row of the right input
+	AntiJoin // returns the rows of the left input that match no row of the right input
 )
 
 // Agg is an aggregate function over the rows of a group.

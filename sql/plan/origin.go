@@ -103,7 +103,7 @@ func (b built) holding(o origin) (slot int, ok bool) {
 	return 0, false
 }
 
-// first returns the first slot that has the same value as slot in every row.
+// first returns the first slot that has the same value in every row as the given slot.
 func (b built) first(slot int) int {
 	if same, ok := b.same[slot]; ok {
 		return same

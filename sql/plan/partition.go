@@ -122,8 +122,8 @@ func lineage(a, b *schema.Table) bool {
 	return false
 }
 
-// bindsParent reports whether the scan s seeks its rows by values of the scan left: for every key column that the
-// tables of both scans share, s must seek the value of the same column of left.
+// bindsParent reports whether the scan s seeks its rows by values of the left scan: for every key column that the
+// tables of both scans share, s must seek the value that this column has in the left scan.
 func bindsParent(s, left *Scan) bool {
 	shared := min(len(s.Table.Key), len(left.Table.Key))
 	if len(s.Seeks) != 1 || len(s.Seeks[0].Parts) < shared {

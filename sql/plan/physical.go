@@ -144,7 +144,7 @@ func (p *planner) buildFilter(r *filterRel, req request) (built, error) {
 func (p *planner) buildCompute(r *computeRel, req request) (built, error) {
 	in := request{need: colSet{}, limit: req.limit}
 	in.need.addAll(req.need)
-	names := map[int]int{} // from the new name of a column to the column of the input; both are Col.IDs
+	names := map[int]int{} // maps the Col.ID of a column that only renames an input column to the input column's Col.ID
 	var exprs []tree.Computed
 	for _, x := range r.exprs {
 		delete(in.need, x.Col.ID)
@@ -165,8 +165,8 @@ func (p *planner) buildCompute(r *computeRel, req request) (built, error) {
 }
 
 // rename translates the fields order, group and prefer of req to the columns of the input, and adds them to the same
-// fields of *in, which is the request for the input's rows. names maps the ID of a column to the ID of the input column
-// of which it is only a new name.
+// fields of *in, which is the request for the input's rows. names maps the ID of a column that only renames an
+// input column to the ID of that input column.
 func rename(in *request, req request, names map[int]int) {
 	name := func(id int) int {
 		if below, ok := names[id]; ok {

@@ -258,7 +258,7 @@ func (w *protoWriter) twice(n, in Node) *spannerpb.PlanNode {
 	return w.operator(n, "Global", func(Node) *spannerpb.PlanNode {
 		return w.distributed(driving(in), func() *spannerpb.PlanNode {
 			stats := w.stats
-			w.stats = nil // the global half shows the operator's statistics
+			w.stats = nil // only the global half shows the operator's statistics
 			half := w.operator(n, "Local", func(Node) *spannerpb.PlanNode {
 				w.stats = stats
 				return w.localUnion(func() *spannerpb.PlanNode { return w.raw(in) })

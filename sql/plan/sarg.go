@@ -16,14 +16,14 @@ type sarg struct {
 	column *schema.Column
 	values []tree.Expr // one expression; sargIn has several, sargNull and sargNotNull none
 	cond   int         // the index in predicate.conds of the condition from which the sarg is made
-	exact  bool        // the sarg is equivalent to the condition
+	exact  bool        // the sarg is equivalent to the condition, so a seek that uses the sarg implies the condition
 }
 
 type sargOp uint8
 
 const (
-	sargEqual   sargOp = iota // = value
-	sargIn                    // equal to one of values
+	sargEqual   sargOp = iota // equal to values[0]
+	sargIn                    // equal to one of the elements of values
 	sargArray                 // equal to an element of the array values[0]
 	sargNull                  // IS NULL
 	sargNotNull               // IS NOT NULL
@@ -33,7 +33,7 @@ const (
 	sargAtLeast
 	sargPrefix // STARTS_WITH
 	sargLike   // LIKE; never exact
-	sargEach   // any value that occurs; only skip scans use it, and no condition becomes a sarg with it
+	sargEach   // any value that occurs in the table or index; only skip scans use it, and no condition becomes it
 )
 
 // tupleSarg is a condition (a, b, ...) IN UNNEST(array of structs).

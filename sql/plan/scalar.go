@@ -29,7 +29,7 @@ func (p *planner) scalar(e tree.Expr, at slots) (Expr, error) {
 		}
 		switch e := e.(type) {
 		case *tree.Literal, *tree.Call, *tree.Cast, *tree.MakeStruct, *tree.GetField, *tree.GetJSONField:
-			return nil // rebuild compiles the operands
+			return nil // nil makes rebuild keep the operation and compile its operands
 		case *tree.Param:
 			i, ok := p.params[e.Name]
 			if !ok {

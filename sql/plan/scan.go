@@ -46,7 +46,7 @@ func (p *planner) fit(s *scanRel, a *access, req request) {
 			stop = 1
 			a.cost += sortCost(a.rows)
 		} else if a.ordered = true; sorted < len(want) {
-			a.cost += a.rows * costSort // a minor sort, each time of the few rows that agree in the first keys
+			a.cost += a.rows * costSort // a minor sort sorts few rows at a time: those that agree in the first keys
 		}
 	} else if len(req.order) > 0 {
 		stop = 1 // an operator above sorts, and reads all rows first
@@ -58,7 +58,7 @@ func (p *planner) fit(s *scanRel, a *access, req request) {
 			if slot, ok := ids[id]; ok {
 				keys = append(keys, slot)
 			} else {
-				keys = append(keys, -2) // a slot that occurs in no order
+				keys = append(keys, -2) // the scan lacks the column: no order has slot -2, so groups returns false
 			}
 		}
 		if order, fixed := s.orderOf(a); groups(order, fixed, keys) {

@@ -104,8 +104,8 @@ func (b *builder) seesAnyOf(t *schema.Table) bool {
 }
 
 // seesTable reports whether the role may see a table or view, given by its schema (in) and its name. Every role may
-// see built-in tables; a role may see another table or view if it has a privilege on it. If column names a column of a
-// table, the role needs a privilege that includes this column.
+// see built-in tables; a role may see another table or view if it has a privilege on it. If the parameter column is not
+// "", it names a column of a table, and the role needs a privilege that includes this column.
 func (b *builder) seesTable(in, name, column string) bool {
 	if in == InformationSchema || in == SpannerSys {
 		return true

@@ -105,8 +105,9 @@ func (b *builder) stateOfForeignKey(fk *schema.ForeignKey) string {
 	return committed
 }
 
-// ofTables returns all constraints that the query selects, and sometimes others, whose rows the query's own condition
-// drops. It is for a system table in which TABLE_NAME is the table that has the constraint.
+// ofTables returns all constraints about which the query on b.table selects rows. It sometimes returns other
+// constraints, too, whose rows the query's own condition drops. It is for a system table in which TABLE_NAME is the
+// table that has the constraint.
 func (b *builder) ofTables() []constraint {
 	if _, some := b.want["TABLE_NAME"]; some {
 		return b.constraints(b.tables())
@@ -114,8 +115,8 @@ func (b *builder) ofTables() []constraint {
 	return b.ofNames()
 }
 
-// ofNames returns all constraints that the query selects by CONSTRAINT_SCHEMA and CONSTRAINT_NAME, and sometimes
-// others.
+// ofNames returns all constraints that the query on b.table selects by CONSTRAINT_SCHEMA and CONSTRAINT_NAME. It
+// sometimes returns other constraints, too, whose rows the query's own condition drops.
 func (b *builder) ofNames() []constraint {
 	if names, some := b.want["CONSTRAINT_NAME"]; some {
 		return b.constraints(b.withConstraints(names))
@@ -123,8 +124,9 @@ func (b *builder) ofNames() []constraint {
 	return b.constraints(b.all("CONSTRAINT_SCHEMA"))
 }
 
-// ofUsed returns all constraints that the query selects, and sometimes others. It is for a system table in which
-// TABLE_NAME is the table that the constraint uses. For a foreign key, that is the referenced table.
+// ofUsed returns all constraints about which the query on b.table selects rows. It sometimes returns other constraints,
+// too, whose rows the query's own condition drops. It is for a system table in which TABLE_NAME is the table that the
+// constraint uses. For a foreign key, that is the referenced table.
 func (b *builder) ofUsed() []constraint {
 	if _, some := b.want["TABLE_NAME"]; !some {
 		return b.ofNames()
@@ -141,8 +143,8 @@ func (b *builder) ofUsed() []constraint {
 }
 
 // withConstraints returns all tables that have a constraint with one of the names. It may also return other tables,
-// because the name of an implied NOT NULL constraint does not tell where its table's name ends. The query's own
-// condition drops the rows of constraints that it does not select.
+// because the name of an implied NOT NULL constraint does not tell where its table's name ends. The query on b.table
+// then drops the rows of those constraints that its condition does not select.
 func (b *builder) withConstraints(names map[string]bool) []*schema.Table {
 	implied := map[string]bool{} // table names that the name of an implied constraint may contain
 	found := map[*schema.Table]bool{}

@@ -104,7 +104,7 @@ type builder struct {
 	catalog     *schema.Catalog
 	validations []schema.Validation // the validations of the schema change under way
 	builtIn     []*schema.Table
-	want        map[string]map[string]bool // by column: the values that the query asks for (schema.Table.Rows)
+	want        map[string]map[string]bool // by column: the values that the reading query asks for (schema.Table.Rows)
 	access      *schema.Access             // the access of the role that reads the table; nil if it sees all rows
 	rows        [][]value.Value
 }
@@ -133,8 +133,8 @@ func (b *builder) add(cells ...any) {
 	b.rows = append(b.rows, row)
 }
 
-// wants reports whether the query may select a row with these cells. It may if the row has, in each column that
-// b.want restricts, one of the values that b.want permits there.
+// wants reports whether the query that reads b.table may select a row with these cells. It may if the row has, in each
+// column that b.want restricts, one of the values that b.want permits there.
 func (b *builder) wants(cells []any) bool {
 	for i, c := range cells {
 		values, some := b.want[b.table.Columns[i].Name]
@@ -176,8 +176,8 @@ func (b *builder) tables() []*schema.Table {
 	return b.all("TABLE_SCHEMA")
 }
 
-// all returns all tables in the schemas that the query asks for (b.want), or the tables of all schemas if the query
-// does not restrict them. schemaColumn is the name of the column of b.table that holds the schema.
+// all returns all tables in the schemas that the query on b.table asks for (b.want), or the tables of all schemas if
+// the query does not restrict them. schemaColumn is the name of the column of b.table that holds the schema.
 func (b *builder) all(schemaColumn string) []*schema.Table {
 	list := slices.AppendSeq(slices.Collect(b.catalog.Tables()), slices.Values(b.builtIn))
 	if _, some := b.want[schemaColumn]; !some {
@@ -186,8 +186,8 @@ func (b *builder) all(schemaColumn string) []*schema.Table {
 	return slices.DeleteFunc(list, func(t *schema.Table) bool { return !b.wantsValue(schemaColumn, t.Schema) })
 }
 
-// named returns the tables that have one of the names. If the query asks only for certain schemas (b.want), the tables
-// are in these schemas. schemaColumn is the name of the column of b.table that holds the schema.
+// named returns the tables that have one of the names. If the query on b.table asks only for certain schemas (b.want),
+// the tables are in these schemas. schemaColumn is the name of the column of b.table that holds the schema.
 func (b *builder) named(schemaColumn string, names map[string]bool) []*schema.Table {
 	var list []*schema.Table
 	for _, s := range b.schemas(schemaColumn) {
@@ -205,9 +205,9 @@ func (b *builder) named(schemaColumn string, names map[string]bool) []*schema.Ta
 	return list
 }
 
-// withIndexes returns the tables of users that have an index with one of the names. If the query asks only for certain
-// schemas (b.want), the indexes are in these schemas. schemaColumn is the name of the column of b.table that holds the
-// schema.
+// withIndexes returns the tables of users that have an index with one of the names. If the query on b.table asks only
+// for certain schemas (b.want), the indexes are in these schemas. schemaColumn is the name of the column of b.table
+// that holds the schema.
 func (b *builder) withIndexes(schemaColumn string, names map[string]bool) []*schema.Table {
 	var list []*schema.Table
 	for _, s := range b.schemas(schemaColumn) {
@@ -220,8 +220,8 @@ func (b *builder) withIndexes(schemaColumn string, names map[string]bool) []*sch
 	return list
 }
 
-// schemas returns those schemas of users that the query asks for in a column of b.table, or all of them if the query
-// does not restrict that column.
+// schemas returns the schemas of users. If the query on b.table restricts the given column to certain schemas (b.want),
+// schemas returns only those.
 func (b *builder) schemas(column string) []string {
 	list := append([]string{""}, b.catalog.Schemas...)
 	return slices.DeleteFunc(list, func(s string) bool { return !b.wantsValue(column, s) })

@@ -123,8 +123,8 @@ func columnsText(tables []*schema.Table) string {
 	return b.String()
 }
 
-// rowsText prints those rows of the named tables that are about built-in objects, if builtIn is set; otherwise the
-// other rows.
+// rowsText prints rows of the named tables. If the parameter builtIn is true, it prints the rows about built-in
+// objects; otherwise it prints the rows about objects of users.
 func rowsText(t *testing.T, tables []*schema.Table, names string, builtIn bool) string {
 	var b strings.Builder
 	for _, name := range strings.Fields(names) {

@@ -12,8 +12,8 @@ import (
 // The states of schema objects. A state other than committed means that a schema change of the object has not ended.
 const (
 	committed        = "COMMITTED"
-	writeOnly        = "WRITE_ONLY" // columns and indexes that are written and are being back-filled
-	validating       = "VALIDATING" // CHECK and NOT NULL constraints whose existing rows are being validated
+	writeOnly        = "WRITE_ONLY" // state of columns and indexes that are written and are being back-filled
+	validating       = "VALIDATING" // state of CHECK and NOT NULL constraints while existing rows are validated
 	addingForeignKey = "ADDING_FOREIGN_KEY"
 	// States of foreign keys: first their indexes are back-filled, then existing rows are validated.
 	backfillingIndexes = "BACKFILLING_INDEXES"
@@ -274,14 +274,14 @@ func ordering(p schema.KeyPart) string {
 // optimizerRelease holds the release dates of the optimizer versions 1, 2, ..., in days since 1970. Source:
 // https://cloud.google.com/spanner/docs/query-optimizer/versions.
 var optimizerRelease = [schema.NewestOptimizer]int32{
-	18065, // 2019-06-18
-	18322, // 2020-03-01
-	18840, // 2021-08-01
-	19052, // 2022-03-01
-	19188, // 2022-07-15
-	19611, // 2023-09-11
-	19860, // 2024-05-17
-	20024, // 2024-10-28
+	18065, // 2019-06-18: version 1
+	18322, // 2020-03-01: version 2
+	18840, // 2021-08-01: version 3
+	19052, // 2022-03-01: version 4
+	19188, // 2022-07-15: version 5
+	19611, // 2023-09-11: version 6
+	19860, // 2024-05-17: version 7
+	20024, // 2024-10-28: version 8
 }
 
 func optimizerVersions(b *builder) {

@@ -140,9 +140,9 @@ type Function struct {
 // Names of the functions on PROTO. This package has chosen them: GoogleSQL has no names for these functions, because
 // its resolved tree represents them by special nodes and not by function calls.
 const (
-	ProtoField    = "$proto_field"     // proto.field
-	HasProtoField = "$has_proto_field" // proto.has_field
-	MakeProto     = "$make_proto"      // NEW T(value AS field, ...)
-	ReplaceFields = "replace_fields"   // REPLACE_FIELDS(proto, value AS field, ...)
-	SetFields     = "$set_fields"      // SET column.field = value, ...; creates missing messages on the path
+	ProtoField    = "$proto_field"     // in SQL: proto.field
+	HasProtoField = "$has_proto_field" // in SQL: proto.has_field
+	MakeProto     = "$make_proto"      // in SQL: NEW T(value AS field, ...)
+	ReplaceFields = "replace_fields"   // in SQL: REPLACE_FIELDS(proto, value AS field, ...)
+	SetFields     = "$set_fields"      // in SQL: SET column.field = value, ...; creates missing messages on the path
 )

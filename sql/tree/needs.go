@@ -70,8 +70,8 @@ func (n *needs) table(t *schema.Table, p schema.Privilege, columns ...*schema.Co
 	n.add(schema.TableNeed(t, p, columns...))
 }
 
-// scan adds the needs of reading a table or a view. enter tells the visitor to visit the scans below s. enter is
-// false for a view with its definer's rights, since the reader needs no privileges on what such a view reads.
+// scan adds the needs of reading a table or a view. The result tells whether the visitor must visit the scans below s.
+// It is false for a view with its definer's rights, since the reader needs no privileges on what such a view reads.
 func (n *needs) scan(s Scan) (enter bool) {
 	switch s := s.(type) {
 	case *TableScan:

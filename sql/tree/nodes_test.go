@@ -193,7 +193,7 @@ func (f *filler) setKind(v reflect.Value, where string) {
 		f.set(v.Elem(), where)
 	case reflect.String:
 		v.SetString(f.name(where))
-	case reflect.Bool, reflect.Int, reflect.Uint8: // stays zero, which is valid
+	case reflect.Bool, reflect.Int, reflect.Uint8: // such a field stays zero, which is a valid value
 	default:
 		panic(fmt.Sprintf("these tests cannot fill %s, a %s", where, v.Type()))
 	}

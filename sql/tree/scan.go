@@ -13,8 +13,8 @@ type (
 		Columns   []*schema.Column
 		Out       []Col
 		Alias     string
-		Hints     Hints // FORCE_INDEX, ...
-		ForUpdate bool  // FOR UPDATE
+		Hints     Hints // hints of the table, such as FORCE_INDEX
+		ForUpdate bool  // the rows are locked by FOR UPDATE
 	}
 	// ViewScan reads a view. Input is the view's query. Out has those columns of Input that the statement uses.
 	ViewScan struct {
@@ -51,8 +51,8 @@ type (
 	ArrayScan struct {
 		Input  Scan
 		Arrays []Expr
-		Elems  []Col // one for each array
-		Offset *Col  // WITH OFFSET
+		Elems  []Col // Elems[i] is the column for the elements of Arrays[i]
+		Offset *Col  // the column of WITH OFFSET; nil if there is none
 		Cond   Expr
 		Outer  bool // LEFT JOIN UNNEST: rows of Input without elements are returned with NULLs
 		Zip    ZipMode
@@ -102,7 +102,7 @@ type (
 	// Sample is TABLESAMPLE.
 	Sample struct {
 		Input   Scan
-		Method  string // BERNOULLI, RESERVOIR
+		Method  string // BERNOULLI or RESERVOIR
 		Size    Expr
 		Percent bool
 		Seed    Expr

@@ -34,7 +34,7 @@ type Output struct {
 type Query struct {
 	Scan    Scan
 	Output  []Output
-	AsValue bool // SELECT AS STRUCT/VALUE: one output column
+	AsValue bool // the query is SELECT AS STRUCT, SELECT AS VALUE or SELECT AS T: it has one output column
 	Hints   Hints
 }
 
@@ -51,9 +51,9 @@ type Insert struct {
 	Mode    InsertMode
 	// Rows are the rows of VALUES. A nil Expr is DEFAULT.
 	Rows     [][]Expr
-	Query    *Query    // INSERT ... SELECT; else nil
-	Assert   Expr      // ASSERT_ROWS_MODIFIED n, or nil
-	Conflict *Conflict // ON CONFLICT, or nil
+	Query    *Query    // the query of INSERT ... SELECT; nil if the rows come from Rows
+	Assert   Expr      // the n of ASSERT_ROWS_MODIFIED n; nil if there is no such clause
+	Conflict *Conflict // the clause ON CONFLICT; nil if there is none
 	Return   *Returning
 	Hints    Hints
 }
@@ -88,7 +88,7 @@ type Update struct {
 	Table  *schema.Table
 	Scan   *TableScan // the table itself; Where, Set and Return refer to its Cols
 	Where  Expr
-	From   Scan // UPDATE ... FROM, or nil
+	From   Scan // the scan of the clause FROM; nil if there is none
 	Set    []Assignment
 	Assert Expr
 	Return *Returning
@@ -101,7 +101,7 @@ type Assignment struct {
 	Value  Expr
 }
 
-// Delete is DELETE.
+// Delete is DELETE. It deletes the rows of Scan for which Where is TRUE.
 type Delete struct {
 	Table  *schema.Table
 	Scan   *TableScan

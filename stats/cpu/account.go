@@ -23,7 +23,7 @@ import (
 type Account struct {
 	off     bool
 	busy    atomic.Bool  // the server runs many executions, so it measures only a sample of the brief ones
-	share   atomic.Int64 // nanoseconds that an execution takes from the pool for each messageParts of its Load.parts
+	share   atomic.Int64 // nanoseconds that an execution takes from the pool per messageParts parts (see Load.parts)
 	_       [stripe.CacheLine]byte
 	pool    atomic.Int64 // nanoseconds that executions can still take
 	_       [stripe.CacheLine]byte
@@ -46,7 +46,7 @@ type accountStripe struct {
 
 // reading holds the totals of an Account at one moment.
 type reading struct {
-	at                            time.Duration // time since epoch
+	at                            time.Duration // time since the variable epoch
 	process, measured, background time.Duration
 	executions, parts             int64
 }

@@ -30,12 +30,12 @@ type Meter struct {
 	task    *Task         // the background task that is measured; nil for an execution
 	own     time.Duration // CPU time measured before the current segment
 	elapsed time.Duration // wall-clock time of the segments that have ended
-	rough   time.Duration // part of elapsed for which no CPU time was measured; below briefLimit
+	rough   time.Duration // part of the time in elapsed for which no CPU time was measured; below briefLimit
 	shared  time.Duration // CPU time taken from the account's pool so far
 	parts   int64         // parts (see Load.parts) that the account has counted for the execution so far
-	lapped  time.Duration // value of own at the last Lap
+	lapped  time.Duration // value of the field own at the last Lap
 	clock   time.Duration // the thread's clock at the start of the segment
-	began   time.Duration // time since epoch at the start of the segment
+	began   time.Duration // when the segment began, as the time since the variable epoch
 	running bool
 	busy    bool // the server is busy, so it measures only one in sampleEvery brief executions
 	sampled bool // the execution is measured even if it is brief

@@ -28,7 +28,7 @@ func alone(t *testing.T) {
 	}
 }
 
-// spin computes for about rounds nanoseconds.
+// spin computes for about as many nanoseconds as the parameter rounds says.
 func spin(rounds int) {
 	n := 0
 	for i := range rounds {
@@ -195,7 +195,7 @@ func TestChargesAddUp(t *testing.T) {
 		var charged, all time.Duration
 		for i := range 10_000 {
 			passed, rows := took(i)
-			if i%(sampleEvery+1) == 0 { // 17 is odd, so that executions with even and with odd i are measured
+			if i%(sampleEvery+1) == 0 { // sampleEvery+1 is odd, so executions with even and with odd i are measured
 				kind.learn(passed, rows)
 				continue
 			}

@@ -30,7 +30,7 @@ func (a *Account) Task(name string) *Task {
 	return t
 }
 
-// TaskFrom creates a task whose CPU time another package measures; used returns the CPU time so far.
+// TaskFrom creates a task whose CPU time another package measures. used() returns the CPU time so far.
 func (a *Account) TaskFrom(name string, used func() time.Duration) { a.Task(name).from = used }
 
 // Tasks returns all tasks in the order of their creation.

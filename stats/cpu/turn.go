@@ -13,7 +13,7 @@ type Turns struct {
 	mu      sync.Mutex
 	free    int
 	waiting []chan struct{} // each channel is closed when its execution gets a turn
-	again   int             // number of channels at the front of the slice waiting whose executions had a turn before
+	again   int             // how many channels at the front of t.waiting belong to executions that had a turn before
 }
 
 // NewTurns returns Turns that let atOnce executions compute at the same time.

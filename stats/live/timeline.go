@@ -29,8 +29,8 @@ const (
 type Event struct {
 	Kind     EventKind     `json:"kind"`
 	What     string        `json:"what"`              // the SQL text, the table, or the key of the lock
-	At       time.Duration `json:"at"`                // since the transaction began, in nanoseconds
-	Duration time.Duration `json:"duration"`          // in nanoseconds
+	At       time.Duration `json:"at"`                // when the event began: nanoseconds since the transaction began
+	Duration time.Duration `json:"duration"`          // how many nanoseconds the event took
 	LockWait time.Duration `json:"lockWait,omitzero"` // the part of Duration that was spent waiting for locks
 	Rows     int64         `json:"rows,omitzero"`
 	Error    string        `json:"error,omitempty"`
@@ -40,8 +40,8 @@ type Event struct {
 type Timeline struct {
 	Tag     string        `json:"tag"`
 	Begin   time.Time     `json:"begin"`
-	Total   time.Duration `json:"total,omitzero"` // 0 while the attempt runs
-	Outcome string        `json:"outcome"`        // empty while the attempt runs
+	Total   time.Duration `json:"total,omitzero"` // how many nanoseconds the attempt took; 0 while it runs
+	Outcome string        `json:"outcome"`        // how the attempt ended; empty while it runs
 	Events  []Event       `json:"events"`
 	// Dropped is the number of events that are not in Events, because they came after the first maxTimelineEvents
 	// events.

@@ -85,7 +85,7 @@ type methodStripe struct {
 // latencies counts requests in buckets of latency.
 type latencies struct {
 	sum     atomic.Int64                         // sum of the latencies in nanoseconds
-	buckets [len(latencyBounds) + 1]atomic.Int64 // the last one counts longer latencies
+	buckets [len(latencyBounds) + 1]atomic.Int64 // one for each of latencyBounds, and one for longer latencies
 }
 
 func (l *latencies) add(d time.Duration) {
@@ -118,7 +118,7 @@ type Call struct {
 	Code           codes.Code
 	Latency        time.Duration
 	CPU            time.Duration // CPU time measured for the request itself
-	SharedCPU      time.Duration // its share of the CPU time that serves all requests; see cpu.Meter.Shared
+	SharedCPU      time.Duration // the request's share of the CPU time that serves all requests; see cpu.Meter.Shared
 	Received, Sent int64         // bytes of the request, and of the reply
 	RemoteCalls    int64
 	ChangeStream   bool // the request is a query of a change stream

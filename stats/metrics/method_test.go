@@ -17,7 +17,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := m.Method("Read")
-	m.Method("Rollback") // never called, so not shown
+	m.Method("Rollback") // this API method gets no request, so the metrics do not show it
 	read.Observe(Call{Latency: time.Millisecond, CPU: 20 * time.Microsecond, SharedCPU: 30 * time.Microsecond, Received: 10, Sent: 100, RemoteCalls: 3})
 	read.Observe(Call{Code: codes.NotFound, Latency: time.Microsecond, Received: 10})
 	m.Method("Commit").Observe(Call{Code: 200})

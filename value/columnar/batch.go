@@ -24,11 +24,12 @@ type Batch struct {
 type column interface {
 	value.Column
 	len() int
-	size() int64 // memory in bytes
-	used() int64 // bytes of that memory which hold values
+	size() int64 // the bytes of memory that the column takes, including unused capacity
+	used() int64 // the bytes of memory in which the column holds values
 	truncate()   // removes all values
 	data() arrow.ArrayData
-	// appendArray appends the values [from, to) of array a. A column of the same kind must have made the array.
+	// appendArray appends the values [from, to) of array a. This array must be the data of a column of the same type as
+	// this column.
 	appendArray(a arrow.ArrayData, from, to int) error
 }
 
@@ -74,8 +75,8 @@ func (b *Batch) Record(rows int) arrow.RecordBatch {
 // Array returns column i of the batch as an Arrow array. It refers to the batch's memory and is valid until Reset.
 func (b *Batch) Array(i int) arrow.Array { return array.MakeFromData(b.columns[i].data()) }
 
-// AppendArray appends the values [from, to) of array a to column i. The array must come from a Batch with the same
-// columns.
+// AppendArray appends the values [from, to) of array a to column i. The array must be column i of a Batch that was made
+// with the columns and Options of b.
 func (b *Batch) AppendArray(i int, a arrow.Array, from, to int) error {
 	return b.columns[i].appendArray(a.Data(), from, to)
 }

@@ -156,7 +156,7 @@ func (c *int64Column) AppendRow(payload []byte) error {
 		c.append(i)
 		return nil
 	}
-	return c.fixed.AppendRow(payload) // returns the error for the wrong payload
+	return c.fixed.AppendRow(payload) // finds the payload malformed, too, and returns the error
 }
 
 // AppendKey implements value.Column.

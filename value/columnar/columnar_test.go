@@ -53,7 +53,7 @@ var samples = []struct {
 func TestRoundTrip(t *testing.T) {
 	for _, s := range samples {
 		b := NewBatch([]Column{{Name: "c", Type: s.typ}}, Options{})
-		for round := range 3 { // as Values, from rows, from keys
+		for round := range 3 { // append Values in round 0, stored rows in round 1, keys in round 2
 			if round == 2 && !s.key {
 				continue
 			}
@@ -86,7 +86,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// put appends v to the column c as a Value, as a stored payload or as a key part, depending on way.
+// put appends v to the column c. The argument way says in which form: 0 is a Value, 1 a stored payload, 2 a key part.
 func put(c value.Column, v value.Value, t *value.Type, way int, desc bool) error {
 	switch {
 	case way == 2:

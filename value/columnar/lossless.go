@@ -18,7 +18,7 @@ type losslessColumn struct {
 	natural column
 	stored  textColumn
 	typ     *value.Type
-	outside bool // the values are in the column stored, not in natural
+	outside bool // true if the field stored holds the values, and not the field natural
 	payload []byte
 }
 

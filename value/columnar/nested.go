@@ -14,7 +14,7 @@ type textColumn struct {
 	base
 	offsets []int32
 	text    []byte
-	room    []byte // buffer for parts of keys
+	room    []byte // buffer for the text of a key part that AppendKey decodes
 }
 
 // errTooLong should never be returned, because callers end a batch long before a column reaches 2 GiB.
@@ -69,14 +69,14 @@ func (c *textColumn) appendArray(a arrow.ArrayData, from, to int) error {
 	}
 	c.validity(a, from, to)
 	c.offsets = rebase(c.offsets, offsets, int32(len(c.text)))
-	if last > first { // without text there may be no buffer
+	if last > first { // if all values are empty, the array may have no buffer for texts
 		c.text = append(c.text, a.Buffers()[2].Bytes()[first:last]...)
 	}
 	return nil
 }
 
 // rebase converts the offsets of an array to offsets in a column, and appends them, except the first, to dst. The first
-// value begins at offsets[0] in the array and at start in the column.
+// value begins at offsets[0] in the array. The parameter start is the offset in the column at which it begins there.
 func rebase(dst, offsets []int32, start int32) []int32 {
 	by := start - offsets[0]
 	for _, o := range offsets[1:] {

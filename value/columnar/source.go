@@ -115,7 +115,7 @@ func (s *float64Source) Value(row int) value.Value {
 // textSource is a source of STRING or BYTES.
 type textSource struct {
 	nulls
-	offsets []int32 // offsets in data; there is one more offset than there are values
+	offsets []int32 // value i is data[offsets[i]:offsets[i+1]]
 	data    []byte
 	typ     *value.Type
 }

@@ -20,8 +20,8 @@ type Viewer struct {
 }
 
 // View returns n values of an array, beginning at index from, as a vector of type t. The vector is valid until the next
-// call of View, and no longer than the array is. The vector refers to the array's memory if the array has the same
-// layout, and holds copies otherwise.
+// call of View, and no longer than the array is. The vector refers to the array's memory if the array has the layout of
+// a vector of type t, and holds copies otherwise.
 func (w *Viewer) View(a arrow.Array, t *value.Type, from, n int) (*value.Vector, error) {
 	if e, ok := a.(array.ExtensionArray); ok {
 		a = e.Storage()
@@ -56,7 +56,7 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// nullsOf returns for each of the n values whether it is NULL.
+// nullsOf returns, for each of the n values of an array that begin at index from, whether the value is NULL.
 func (w *Viewer) nullsOf(a arrow.Array, from, n int) []bool {
 	w.nulls = sized(w.nulls, n)
 	valid, at := a.NullBitmapBytes(), a.Data().Offset()+from

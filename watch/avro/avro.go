@@ -23,7 +23,7 @@ type Column struct {
 	kind     *sppb.Type
 	nullable bool
 	avroType string       // the Avro type of values that are not NULL, as JSON
-	values   *avro.Schema // avroType, parsed
+	values   *avro.Schema // the schema that the JSON in avroType describes
 }
 
 // NewColumn returns a column, which may be NULL if nullable is true.

@@ -38,7 +38,7 @@ func TestTypes(t *testing.T) {
 		v         *structpb.Value
 		want      string
 		wantType  string
-		wantBytes string // in hex
+		wantBytes string // the expected encoding, in hexadecimal
 	}{
 		{scalar(sppb.TypeCode_BOOL), structpb.NewBoolValue(true), "bool true", `"boolean"`, "01"},
 		{scalar(sppb.TypeCode_BOOL), structpb.NewBoolValue(false), "bool false", `"boolean"`, "00"},

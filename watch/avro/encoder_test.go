@@ -96,7 +96,7 @@ func TestEncoderOfSomeColumns(t *testing.T) {
 	a, b := changeOf(watch.Upsert, "K", "1", "A", "2"), changeOf(watch.Upsert, "B", "3", "K", "1")
 	for i, c := range []*watch.Change{a, b, a, b, changeOf(watch.Upsert, "K", "1", "A", "2")} {
 		if i == 2 {
-			client.Close() // another query would fail
+			client.Close() // from now on, Encode fails if it queries the database
 		}
 		if _, err := e.Encode(t.Context(), nil, c); err != nil {
 			t.Errorf("turn %d: %v", i, err)

@@ -106,7 +106,8 @@ func (s *Sink) makeClient() {
 	} else {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
 		transport.MaxConnsPerHost = s.connections()
-		transport.MaxIdleConnsPerHost = s.connections() // with the default of two, the other connections would be closed after each request
+		// With the default of two idle connections, all other connections would be closed after each request.
+		transport.MaxIdleConnsPerHost = s.connections()
 		s.client.Transport = transport
 	}
 	s.client.CheckRedirect = refuseLossy

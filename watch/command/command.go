@@ -229,7 +229,7 @@ func (p *process) write(ctx context.Context, lines []byte) error {
 	return nil
 }
 
-// wholeLines returns as many lines from the start of lines as fit into pieceSize, but at least one.
+// wholeLines returns the first lines of its argument: as many as fit into pieceSize bytes, but at least one.
 func wholeLines(lines []byte) []byte {
 	if len(lines) <= pieceSize {
 		return lines

@@ -62,7 +62,8 @@ func appendFloat(b []byte, v *structpb.Value, bits int) ([]byte, error) {
 		return nil, fmt.Errorf("%v comes as a number, want a string", f)
 	}
 	format := byte('f')
-	if size := math.Abs(f); size != 0 && (size < 1e-6 || size >= 1e21) { // the rule of ECMAScript, which encoding/json also follows
+	// The rule for numbers with an exponent is that of ECMAScript, which encoding/json follows, too.
+	if size := math.Abs(f); size != 0 && (size < 1e-6 || size >= 1e21) {
 		format = 'e'
 	}
 	return strconv.AppendFloat(b, f, format, -1, bits), nil
@@ -88,7 +89,7 @@ func AppendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	done := 0 // the number of bytes of s that were appended to b
 	for i, r := range s {
-		if r >= ' ' && r != '"' && r != '\\' && r != utf8.RuneError { // RFC 8259, section 7
+		if r >= ' ' && r != '"' && r != '\\' && r != utf8.RuneError { // needs no escape (RFC 8259, section 7)
 			continue
 		}
 		b = append(b, s[done:i]...)

@@ -77,8 +77,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// full makes the fake server refuse messages of rows whose key is "5" or greater, while refuse is set. The client does
-// not retry after the error.
+// full makes the fake server refuse messages of rows whose key is "5" or greater, while the field refuse is true. The
+// client does not retry after the error.
 type full struct{ refuse *atomic.Bool }
 
 func (f full) React(request any) (handled bool, reply any, err error) {

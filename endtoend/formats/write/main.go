@@ -48,7 +48,8 @@ func run(ctx context.Context, program string) error {
 	}
 	defer os.RemoveAll(scratch)
 	data := filepath.Join(scratch, "data")
-	// At the end, the data of the first step are in table files, and those of the second step are in the log.
+	// At the end, the data of the first step are in table files, because the second start of the program has moved them
+	// there from the log. The data of the second step are in the log.
 	for _, step := range []func(context.Context, *clients) error{fill, change} {
 		if err := withServer(program, data, func() error {
 			c, err := connect(ctx)

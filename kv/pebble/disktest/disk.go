@@ -16,7 +16,7 @@ import (
 // Disk is a file system of one directory. Crash makes a copy without the data that were not synced.
 type Disk struct {
 	vfs.FS
-	Files *vfs.MemFS // the same files, without the limit on their size and without failures
+	Files *vfs.MemFS // the disk's files; operations on Files meet neither the disk's limit nor its failures
 	dir   string
 	size  uint64
 

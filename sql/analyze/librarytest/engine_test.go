@@ -60,7 +60,7 @@ func TestOwned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		makers := map[ast.Node]bool{} // the calls that are arguments of own
+		makers := map[ast.Node]bool{} // the calls that are arguments of the function own
 		ast.Inspect(file, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok {

@@ -61,7 +61,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// link is one go:linkname directive. It links the function local of sql/analyze to the library's method of *receiver.
+// link is one go:linkname directive. It links a function of sql/analyze, whose name is in the field local, to the
+// library's method (*receiver).method.
 type link struct{ local, receiver, method string }
 
 var directive = regexp.MustCompile(`^//go:linkname (\w+) ` + regexp.QuoteMeta(library) + `\.\(\*(\w+)\)\.(\w+)$`)
@@ -116,7 +117,7 @@ func sourceOf(t *testing.T, dir string) string {
 	return all.String()
 }
 
-// check returns what is wrong with the method in the library's source; "" if nothing is.
+// check returns what is wrong with the linked method in the library's source; "" if nothing is.
 func (l link) check(source string) string {
 	name := fmt.Sprintf("(*%s).%s", l.receiver, l.method)
 	begins := regexp.MustCompile(fmt.Sprintf(`(?m)^func \(\w+ \*%s\) %s\(`, l.receiver, l.method)).FindStringIndex(source)
@@ -143,7 +144,7 @@ func (l link) check(source string) string {
 	return ""
 }
 
-// finalizer returns the statement of the library that sets the method as the finalizer of a handle.
+// finalizer returns the statement of the library that sets the linked method as the finalizer of a handle.
 func (l link) finalizer() string {
 	return fmt.Sprintf("runtime.SetFinalizer(h, (*%s).%s)", l.receiver, l.method)
 }

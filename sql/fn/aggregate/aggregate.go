@@ -18,12 +18,12 @@ type aggregateRecord struct {
 	doc       string
 	overloads []aggregateOverload
 	keepNulls bool // rows with a NULL argument also count: Aggregate.IgnoresNulls is false
-	collects  bool // the value of Aggregate.Collects
+	collects  bool // a group stores the arguments of all its rows: Aggregate.Collects is true
 }
 
-// aggregateOverload is one signature (see fn.Overload). start returns the function that makes the State of a group.
-// Common aggregates also set the field groups, which returns the function that makes an object to compute many groups
-// in one loop.
+// aggregateOverload is one signature (see fn.Overload). The field start returns the function that makes the State of a
+// group. Common aggregates also set the field groups, which returns the function that makes an object to compute many
+// groups in one loop.
 type aggregateOverload struct {
 	signature string
 	start     func(*tree.Function) func() fn.State

@@ -10,7 +10,7 @@ import (
 // stateList keeps the states of groups in one slice.
 type stateList[S any] struct {
 	states []S
-	one    [1]S // memory for states if there is only one group
+	one    [1]S // memory for the slice states if there is only one group
 	result func(*S) (value.Value, error)
 }
 

@@ -38,7 +38,9 @@ type spread struct {
 	root          bool
 	n             int64
 	mean, squares float64
-	shift         int // mean is stored times 2^-shift, squares times 2^(-2*shift); 0 until a square may overflow
+	// The field mean holds the mean times 2^-shift. The field squares holds the sum of squares times 2^(-2*shift). The
+	// field shift is 0 until the square of a number may overflow.
+	shift int
 }
 
 // After the first number whose absolute value is greater than the constant wide, spread multiplies all numbers by

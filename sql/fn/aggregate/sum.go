@@ -70,8 +70,9 @@ func (s *sumInt64) Result() (value.Value, error) {
 	return fn.OfInt64(int64(s.lo))
 }
 
-// int64Sums makes the Groups for sums or averages of INT64; result computes the result of a group. Each numeric type has
-// a loop of its own over the rows, because a generic loop cannot inline add and takes twice as long.
+// int64Sums makes the Groups for sums or averages of INT64. The parameter result computes the result of a group. Each
+// numeric type has a loop of its own over the rows, because a generic loop cannot inline the method add and takes twice
+// as long.
 func int64Sums(result func(*sumInt64) (value.Value, error)) func() fn.Groups {
 	return func() fn.Groups { return &sumsInt64{stateList: stateList[sumInt64]{result: result}} }
 }
@@ -150,7 +151,7 @@ func (s *sumFloat64) add(x float64) {
 	s.total = total
 }
 
-// float64Sums makes the Groups for sums or averages of FLOAT64; result computes the result of a group.
+// float64Sums makes the Groups for sums or averages of FLOAT64. The parameter result computes the result of a group.
 func float64Sums(result func(*sumFloat64) (value.Value, error)) func() fn.Groups {
 	return func() fn.Groups { return &sumsFloat64{stateList: stateList[sumFloat64]{result: result}} }
 }
@@ -242,7 +243,7 @@ func (s *sumNumeric) add(x value.Decimal) {
 	s.sum = sum
 }
 
-// numericSums makes the Groups for sums or averages of NUMERIC; result computes the result of a group.
+// numericSums makes the Groups for sums or averages of NUMERIC. The parameter result computes the result of a group.
 func numericSums(result func(*sumNumeric) (value.Value, error)) func() fn.Groups {
 	return func() fn.Groups { return &sumsNumeric{stateList: stateList[sumNumeric]{result: result}} }
 }
@@ -296,7 +297,8 @@ func (s *sumNumeric) average() (value.Value, error) {
 	if s.n == 0 {
 		return fn.Null(value.Numeric)
 	}
-	d, _ := value.DecimalFromBig(divideHalfAway(s.total(), big.NewInt(s.n))) // in range: it lies between the least and greatest value
+	// The average is in the range of NUMERIC, since it lies between the least and the greatest value.
+	d, _ := value.DecimalFromBig(divideHalfAway(s.total(), big.NewInt(s.n)))
 	return value.OfNumeric(d), nil
 }
 

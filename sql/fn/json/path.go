@@ -51,7 +51,8 @@ func invalidJSONPath(path string, at int) error {
 	return usererror.BadArgument("Invalid token in JSONPath at: " + path[min(at, len(path)):])
 }
 
-// bracketStep reads the step that follows an opening bracket, and the closing bracket. rest is the remaining path.
+// bracketStep reads the step that follows an opening bracket, and the closing bracket. The result rest is the remaining
+// path.
 func bracketStep(s string) (step jsonStep, rest string, ok bool) {
 	s = strings.TrimLeft(s, " ")
 	if s != "" && (s[0] == '\'' || s[0] == '"') {
@@ -131,7 +132,7 @@ func (s *jsonScanner) each(f func(name string, i int64, array bool) (more bool))
 			s.space()
 			name = s.string()
 			s.space()
-			s.pos++ // the colon
+			s.pos++ // skips the colon after the name
 		}
 		s.space()
 		start := s.pos

@@ -193,9 +193,9 @@ func (n *jsonNode) remove(path []jsonStep) {
 	}
 }
 
-// stripNulls removes nulls from objects, and from arrays if inArrays is set. If empty is set, it also removes objects
-// that are then empty, and, if inArrays is set too, arrays that are then empty. drop tells the caller to remove n
-// itself.
+// stripNulls removes nulls from objects, and from arrays if the parameter inArrays is true. If the parameter empty is
+// true, it also removes objects that are then empty, and, if inArrays is true too, arrays that are then empty. The
+// result drop tells the caller to remove n itself.
 func (n *jsonNode) stripNulls(inArrays, empty bool) (drop bool) {
 	if n.kind == '{' {
 		kept := n.members[:0]

@@ -80,8 +80,8 @@ func compareGroups(t *testing.T, r *rand.Rand, name string, a *fn.Aggregate, typ
 	}
 }
 
-// randomBatch returns up to 19 rows, as columns and row by row. numbers holds the number of each row's group, or -1
-// for a row without a group.
+// randomBatch returns up to 19 rows, as columns and row by row. The result numbers holds the number of each row's
+// group, or -1 for a row without a group.
 func randomBatch(r *rand.Rand, types []*value.Type, groups int) (numbers []int32, columns []fn.Column, rows [][]value.Value) {
 	n := r.IntN(20)
 	for range n {

@@ -245,7 +245,7 @@ func (r *reader) resultType(f *tree.Function, signature string) (*value.Type, er
 	_, result, _ := strings.Cut(signature, "-> ")
 	switch result {
 	case "":
-		return value.Int64Type, nil // Lookup will report that there is no such function
+		return value.Int64Type, nil // no signature fits; whatever the type is, Lookup reports an error for the call
 	case "ANY":
 		return f.Args[len(f.Args)-1], nil
 	case "ARRAY":

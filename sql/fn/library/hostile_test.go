@@ -104,7 +104,7 @@ func randomCall(r *rand.Rand, signature string) (args []*value.Type, result *val
 		case "ANY":
 			return anyType
 		case "ARRAY":
-			if strings.HasSuffix(signature, "-> FLOAT64") { // a sparse vector
+			if strings.HasSuffix(signature, "-> FLOAT64") { // the argument is a sparse vector
 				return value.ArrayOf(pair)
 			}
 			return value.ArrayOf(anyType)
@@ -138,7 +138,7 @@ func randomCall(r *rand.Rand, signature string) (args []*value.Type, result *val
 			p, n = rest, r.IntN(2)
 		}
 		if n == 0 {
-			break // without this argument, the next arguments would be taken for it
+			break // no argument may follow a missing optional one, because it would be taken for the missing one
 		}
 		for range n {
 			args = append(args, typeOf(p))

@@ -21,7 +21,7 @@ func toBig(d value.Decimal) *big.Float {
 // fromBig rounds x to the nearest billionth. It rounds halves away from zero, and returns false if the result is out of
 // range.
 func fromBig(x *big.Float) (value.Decimal, bool) {
-	if x.IsInf() || x.MantExp(nil) > 100 { // 2^100 > 10^29
+	if x.IsInf() || x.MantExp(nil) > 100 { // every NUMERIC is less than 10^29, which is less than 2^100
 		return value.Decimal{}, false
 	}
 	scaled := newFloat().Mul(x, newFloat().SetInt(fn.Billion))
@@ -41,7 +41,7 @@ func sqrtNumeric(_ *fn.Context, a []value.Value) (value.Value, error) {
 
 func expNumeric(_ *fn.Context, a []value.Value) (value.Value, error) {
 	x := a[0].AsNumeric()
-	const greatest = 70 // e^70 > 10^29
+	const greatest = 70 // e^70 is greater than 10^29, which is greater than every NUMERIC
 	if x.Cmp(value.DecimalFromInt64(greatest)) > 0 {
 		return value.Value{}, fn.NumericOverflow(fn.CallText("EXP", x.String()))
 	}

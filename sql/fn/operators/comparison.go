@@ -163,7 +163,8 @@ func between(f *tree.Function) fn.Body {
 	})
 }
 
-// unordered is the result of ordering if an operand is NaN. Then every comparison except != is FALSE.
+// unordered is the result of the functions that ordering() returns, if an operand is NaN. Then every comparison except
+// != is FALSE.
 const unordered = 2
 
 // ordering returns a function that compares values of a type: the result is -1, 0, 1, or unordered. The values must

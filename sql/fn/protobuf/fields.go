@@ -88,7 +88,7 @@ func skipField(number protowire.Number, wire protowire.Type, b []byte) int {
 }
 
 // nextField splits off the first field of a message. It returns the field's number, wire type and encoded value, and
-// the bytes after it. If the message is malformed, the number is 0 and rest is nil.
+// the bytes after it. If the message is malformed, the number is 0 and the result rest is nil.
 func nextField(b []byte) (number protowire.Number, wire protowire.Type, v, rest []byte) {
 	n := 1
 	if tag := b[0]; tag < 0x80 {
@@ -200,8 +200,8 @@ func (r *fieldReader) body(v []byte) []byte {
 }
 
 // valueOf returns one encoded value of the field as an SQL value, which shares memory with v. For a field that is a
-// message, v is the message's bytes. known is false if the field's enumeration is closed and does not have the
-// number.
+// message, v is the message's bytes. The result known is false if the field's enumeration is closed and does not have
+// the number.
 func (r *fieldReader) valueOf(v []byte) (_ value.Value, known bool, err error) {
 	switch r.wire {
 	case protowire.VarintType:

@@ -143,7 +143,7 @@ func makeProto(f *tree.Function) fn.Body {
 	})
 }
 
-// replacement replaces the value of one field.
+// replacement replaces the value of one field of a message, or of a message nested in it.
 type replacement struct {
 	outer []*fieldReader // the fields on the path to the replaced field, which are messages
 	last  *fieldReader
@@ -178,8 +178,8 @@ func replacing(f *tree.Function, create bool) fn.Body {
 	})
 }
 
-// in returns a copy of the given message in which the replaced field has the value v. outer lists the fields on the
-// path from the given message to the nested message that has the replaced field.
+// in returns a copy of the given message in which the replaced field has the value v. The parameter outer lists the
+// fields on the path from the given message to the nested message that has the replaced field.
 func (r *replacement) in(message []byte, outer []*fieldReader, v value.Value) ([]byte, error) {
 	if len(outer) == 0 {
 		return r.set(message, v)

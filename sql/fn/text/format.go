@@ -98,8 +98,8 @@ func compileFormat(pattern string, args []*value.Type) ([]formatPart, error) {
 	return parts, nil
 }
 
-// parse parses [flags][width][.precision]specifier. next is the index of the next argument. rest is the format after
-// the specifier.
+// parse parses [flags][width][.precision]specifier. The parameter next points to the index of FORMAT's next argument.
+// The result rest is the format after the specifier.
 func (p *formatPart) parse(spec string, next *int) (rest string, ok bool) {
 	for spec != "" {
 		flag := map[byte]*bool{'-': &p.minus, '+': &p.plus, ' ': &p.space, '#': &p.sharp, '0': &p.zero, '\'': &p.group}[spec[0]]
@@ -353,7 +353,7 @@ func finiteText(text string) bool {
 // fixedNumeric formats a NUMERIC with the given number of digits after the point.
 func fixedNumeric(d value.Decimal, digits int) string {
 	rounded, ok := d.Quantize(int64(digits), value.HalfAway)
-	if !ok { // only near the ends of NUMERIC's range
+	if !ok { // the rounded number is just beyond NUMERIC's range
 		return new(big.Float).SetPrec(fn.WorkingPrecision).SetRat(new(big.Rat).SetFrac(d.Big(), fn.Billion)).Text('f', digits)
 	}
 	text := rounded.String()

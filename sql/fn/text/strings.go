@@ -245,8 +245,8 @@ func soundex(_ *fn.Context, a []value.Value) (value.Value, error) {
 	return fn.OfString(string(code))
 }
 
-// onText makes the two overloads, for STRING and for BYTES, of a function that has one argument and returns the same
-// type.
+// onText makes two overloads of a function with one argument: one takes and returns STRING, the other takes and returns
+// BYTES.
 func onText(onString, onBytes func(string) string) []fn.Overload {
 	return []fn.Overload{
 		fn.On("STRING -> STRING", fn.Strict(func(_ *fn.Context, a []value.Value) (value.Value, error) {

@@ -163,7 +163,7 @@ func generateDates(_ *fn.Context, a []value.Value) (value.Value, error) {
 	}
 	first, last := a[0].AsDate(), a[1].AsDate()
 	dates := []value.Value{}
-	// Each date is computed from the first one, so that steps of a month from 31 January give 28 February and then 31
+	// Each date is computed from the first date, so that steps of a month from 31 January give 28 February and then 31
 	// March.
 	for n := int64(0); ; n += step {
 		v, err := moveDate(first, n, 1, p)

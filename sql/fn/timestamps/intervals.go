@@ -62,9 +62,9 @@ func justifyDays(_ *fn.Context, a []value.Value) (value.Value, error) {
 func justifyHours(_ *fn.Context, a []value.Value) (value.Value, error) {
 	i := a[0].AsInterval()
 	days, seconds := justify(int64(i.Days), i.Seconds, secondsPerDay)
-	// The time of an interval is its seconds plus its nanoseconds, which are never negative. If it has 0 seconds and
-	// some nanoseconds, it is positive, which justify cannot see. If the days are negative, one day moves from the days
-	// to the time, so that both are negative.
+	// The time of an interval is its seconds plus its nanoseconds, which are never negative. A time of 0 seconds and
+	// some nanoseconds is positive, but the function justify gets only the seconds and takes it for 0. If the days are
+	// negative, one day moves from the days to the time, so that both are negative.
 	if days < 0 && seconds == 0 && i.Nanos > 0 {
 		days, seconds = days+1, seconds-secondsPerDay
 	}

@@ -41,7 +41,7 @@ func parseFormattedTimestamp(ctx *fn.Context, a []value.Value) (value.Value, err
 type dateParser struct {
 	text, rest string
 	zone       *time.Location
-	west       bool // the sign of TZH is minus, also in -00
+	west       bool // the hours of the zone offset (TZH) were read with a minus sign, perhaps as -00
 
 	year, month, day     int
 	century              int
@@ -348,7 +348,7 @@ func (p *dateParser) dayElement(element byte) (ok, known bool) {
 }
 
 // name reads one of n names, in full or only its first three letters. It stores the name's number, from 1 to n, in
-// field.
+// *field.
 func (p *dateParser) name(field *int, n int, nameOf func(int) string) bool {
 	for i := 1; i <= n; i++ {
 		name := nameOf(i)

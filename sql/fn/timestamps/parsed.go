@@ -81,7 +81,7 @@ func (p *dateParser) timestamp() (value.Value, error) {
 		}
 	}
 	nanos := p.nanos
-	if p.second == 60 { // second 60 is the first second of the next minute
+	if p.second == 60 { // a leap second becomes the first second of the next minute, without a fraction
 		nanos = 0
 	}
 	local := days*secondsPerDay + int64(h)*3600 + int64(p.minute)*60 + int64(p.second)

@@ -49,8 +49,8 @@ var units = map[part]int64{
 	hour: 3600 * nanosPerSecond, day: secondsPerDay * nanosPerSecond,
 }
 
-// unitOf returns the length in nanoseconds of the part that v names. It accepts DAY and shorter parts. function is
-// the function's name, for the error.
+// unitOf returns the length in nanoseconds of the part that v names. It accepts DAY and shorter parts. The
+// parameter function is the function's name, for the error.
 func unitOf(v value.Value, function string) (int64, error) {
 	if unit, ok := units[parts[v.AsString()]]; ok {
 		return unit, nil

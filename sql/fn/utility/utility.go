@@ -24,8 +24,8 @@ func randomUUID(ctx *fn.Context) (u uuid.UUID, err error) {
 	if _, err = io.ReadFull(random, u[:]); err != nil {
 		return u, err
 	}
-	u[6] = u[6]&0x0f | 4<<4 // version 4
-	u[8] = u[8]&0x3f | 0x80 // the variant of RFC 9562
+	u[6] = u[6]&0x0f | 4<<4 // sets the version of the UUID to 4
+	u[8] = u[8]&0x3f | 0x80 // sets the variant of the UUID to that of RFC 9562
 	return u, nil
 }
 
