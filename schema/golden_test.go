@@ -127,7 +127,7 @@ func changeText(c *Change) string {
 	if c.Nothing {
 		return "nothing\n"
 	}
-	kinds := [...]string{"not null", "length", "vector length", "utf8", "commit timestamp", "check", "parents", "foreign key", "placement", "unique", "enum"}
+	kinds := [...]string{"not null", "length", "vector length", "utf8", "commit timestamp", "check", "parents", "foreign key", "placement", "unique", "enum", "computed"}
 	s := "ok"
 	for _, b := range c.Columns {
 		s += ", fill column " + b.Table.FullName() + "." + b.Column.Name
