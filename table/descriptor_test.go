@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// TestDescriptors checks that all goroutines that write a table for the first time at once share one descriptor, and
-// that a later schema version has a descriptor of its own. A column that is generated from itself must be an error.
+// TestDescriptors checks that goroutines that are the first to write a table, at the same time, share one descriptor,
+// and that a later schema version has a descriptor of its own. A column that is generated from itself must be an error.
 func TestDescriptors(t *testing.T) {
 	script := newScript()
 	if err := script.ddl("CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"); err != nil {

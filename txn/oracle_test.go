@@ -276,8 +276,9 @@ func TestStrongReadsBeforeCrash(t *testing.T) {
 		var writes atomic.Uint64
 		store := openStore(t, errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
-				// The machine crashes before each write. Some writes belong to the batch that raises the oracle's bound
-				// on disk.
+				// crash takes a copy of the disk as a crash before this write would leave it, and checks the copy. Some
+				// of the writes store the bound on the oracle's timestamps, so there are copies with the old bound and
+				// with the new one.
 				crash(rand.New(rand.NewPCG(seed, writes.Add(1))))
 			}
 			return nil

@@ -123,7 +123,7 @@ func (d *recordDecoder) addData(to *changeRecords, values []*structpb.Value) err
 	return nil
 }
 
-// rows decodes the rows of a mod and stores them in the change c. It returns the number of bytes of their JSON.
+// rows decodes the keys, new values and old values of a mod and stores them in the change c. It returns the number of bytes of their JSON.
 func (d *recordDecoder) rows(mod []*structpb.Value, table *recordTable, c *Change) (bytes int, err error) {
 	f := &d.format.dataFields
 	d.mod.begin()

@@ -37,7 +37,7 @@ type page struct {
 type Tile struct {
 	Value   string
 	Name    string
-	Beside  string // published value and target
+	Beside  string // smaller text below the figure: what the study published, and the target
 	Verdict string // "" for none
 }
 

@@ -9,8 +9,8 @@ import (
 // for each split.
 const readsOfSplits = 4
 
-// publishedAverages is the table of figures in studyOfReads: the server's averages over one interval of ten minutes.
-// Latency and CPU are in microseconds.
+// publishedAverages has the figures that the study published, which the constant studyOfReads names. Cloud Spanner's
+// statistics tables averaged them over one interval of ten minutes. Latency and CPU are in microseconds.
 var publishedAverages = map[report.Ref]report.Averages{
 	report.RefTo(oneKey, viaSQL):     {Executions: 2_759_475, Latency: known(537), CPU: 155, Rows: 1, Bytes: 1048.7, RemoteCalls: known(0)},
 	report.RefTo(oneKey, viaREAD):    {Executions: 2_773_258, CPU: 149, LeaderRefreshDelay: known(381), Rows: 1, Bytes: 1055.8},

@@ -153,7 +153,9 @@ func (fs *guardedFS) roleOf(name string, category vfs.DiskWriteCategory) role {
 func (fs *guardedFS) try(r role, what, name string, do func() error) error {
 	err := do()
 	for waited := time.Duration(0); isFull(err); waited += fullPoll {
-		if r == roleCompaction || r == roleCopy { // Pebble retries compactions itself; a copy may lie on another disk
+		// Pebble tries compactions again itself. A checkpoint may be written to another disk, where the reserve does
+		// not help.
+		if r == roleCompaction || r == roleCopy {
 			return err
 		}
 		if !fs.disk.giveUpReserve(err) {

@@ -85,7 +85,8 @@ func (u *upload) detachAccount() *memory.Account {
 	return account
 }
 
-// end closes the accounts that the upload still has.
+// end closes all memory accounts of the upload: that of the message that is being received, and those of received
+// messages that no handler has taken.
 func (u *upload) end() {
 	u.detachAccount().Close()
 	for _, a := range u.charged {

@@ -38,7 +38,7 @@ type Call struct {
 	transport  Transport
 	ctx        context.Context // nil before Run
 	statement  statement       // the running statement
-	upload     *memory.Account // account of the newest request in a stream of requests; nil before the second request
+	upload     *memory.Account // in a stream of requests: account of the newest request but the first; nil before the second
 }
 
 // Received records that the request has arrived, with size bytes, and starts the measurement of latency and CPU time.

@@ -112,7 +112,7 @@ func isTrue(e tree.Expr) bool {
 	return ok && literal.T.Kind == value.Bool && literal.Value.AsBool()
 }
 
-// number returns the columns of the table that e reads. In each Ref to such a column it sets the column's ID to the
+// number returns those columns of the table that the expression e reads. In each Ref to such a column it sets the column's ID to the
 // index of the column in uses. These IDs are lower than those of the columns that e itself defines, such as the
 // parameters of a lambda, since GoogleSQL numbers those after all columns of the table.
 func number(e tree.Expr, columns map[int]*schema.Column) (uses []*schema.Column) {

@@ -282,8 +282,8 @@ func (s *deferredState) failure() value.Value {
 type aggStates interface {
 	// resize begins new groups until there are n groups.
 	resize(n int)
-	// add adds the rows of b at places (indexes in the columns of b) to their groups. The row at place i belongs to
-	// the group groups[i].
+	// add adds some rows of b to their groups. places has the indexes of these rows in the columns of b. The row with
+	// the index i belongs to the group groups[i].
 	add(r *run, b *batch, places, groups []int32) error
 	result(r *run, group int) (value.Value, error)
 	// failure returns the error that the aggregate has deferred for a group, or NULL if there was none. It may be

@@ -110,7 +110,8 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 func (s *scanRel) staysIn(name string) bool {
 	at := slices.IndexFunc(s.table.Indexes, func(x *schema.Index) bool { return strings.EqualFold(x.FullName(), name) })
 	if at < 0 {
-		return name != "" // if no index has the name, the method accesses returns an error
+		// Without a hint the statement scans the table. A name that no index has is refused later, by accesses().
+		return name != ""
 	}
 	visited := make(map[*schema.Column]bool) // many generated columns may use the same column
 	var changes func(c *schema.Column) bool

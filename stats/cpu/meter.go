@@ -65,7 +65,8 @@ func (m *Meter) Start() {
 	m.Resume()
 }
 
-// Is says of which kind the execution is. Call it as soon as that is known.
+// Is sets the kind of the measured execution: t has the averages of earlier executions of the same statement or API
+// method. Call Is as soon as the kind is known.
 func (m *Meter) Is(t *Typical) { m.Typical = t }
 
 // Resume begins a segment, after Pause. The goroutine that calls it need not be the one that called Pause.

@@ -50,8 +50,8 @@ func signaturesOf(list []fn.Description) map[string][]string {
 
 var param = regexp.MustCompile(`^(\?)?(BOOL|INT64|FLOAT64|FLOAT32|NUMERIC|STRING|BYTES|DATE|TIMESTAMP|INTERVAL|JSON|UUID|ANY|ARRAY|ARRAY<[A-Z0-9]+>|STRUCT|PART|LAMBDA)(\.\.\.)?$`)
 
-// TestSignatures checks that each record has a line of documentation, and signatures in the form that fn.Overload
-// describes.
+// TestSignatures checks that each function of the library has a sentence of documentation, and signatures in the form
+// that fn.Overload describes.
 func TestSignatures(t *testing.T) {
 	check := func(name, doc, signature string) {
 		if !strings.HasSuffix(doc, ".") {
