@@ -102,7 +102,8 @@ type Batch interface {
 	// Many goroutines may commit at once, and engines sync their batches together.
 	Commit() error
 	// CommitNoSync applies the batch and returns before it is durable. It is only for changes that can be made again
-	// after a crash, such as garbage collection.
+	// after a crash, such as garbage collection. A crash may lose only the last of such batches: if a batch is there,
+	// each one whose commit returned before it began is there, too. A later Commit makes all of them durable.
 	CommitNoSync() error
 	Close() error
 }
