@@ -3,6 +3,7 @@ package database
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"math"
 	"slices"
@@ -93,14 +94,12 @@ func watchedSpaces(c *schema.Catalog, s *schema.ChangeStream) (spaces []table.Sp
 }
 
 // collectStreams deletes the records of each change stream that are older than the retention period of the stream.
-func (d *Database) collectStreams() error {
+func (d *Database) collectStreams() (err error) {
 	now := d.registry.oracle.Now()
 	for _, s := range d.Catalog().Streams {
-		if err := d.streams.Collect(s.ID, now-mvcc.Timestamp(s.Retention.Microseconds())); err != nil {
-			return err
-		}
+		err = errors.Join(err, d.streams.Collect(s.ID, now-mvcc.Timestamp(s.Retention.Microseconds())))
 	}
-	return nil
+	return err
 }
 
 // EndChangeStreamQueries ends all queries of change streams. The server calls it when it stops, because such queries

@@ -170,10 +170,10 @@ func (r *joinRel) hashable() bool {
 }
 
 // equiSides splits a condition "l = r" into l, which uses only columns of left, and r, which uses only columns of
-// right. ok is false for any other condition.
+// right. ok is false for any other condition, and for a volatile one, because a join computes l and r once for each row.
 func equiSides(c tree.Expr, left, right colSet) (l, r tree.Expr, ok bool) {
 	eq, is := isCall(c, "$equal")
-	if !is || hasSubquery(c) || eq.Args[0].Type().Kind != eq.Args[1].Type().Kind {
+	if !is || hasSubquery(c) || volatile(c) || eq.Args[0].Type().Kind != eq.Args[1].Type().Kind {
 		return nil, nil, false
 	}
 	a, b := refsOf(eq.Args[0]), refsOf(eq.Args[1])

@@ -8,8 +8,8 @@ import (
 )
 
 // push filters the rows of r by conds. It moves each condition down as far as possible. The conditions may refer to
-// columns of enclosing queries. A volatile condition does not move below an operator that changes the number of rows:
-// HAVING GENERATE_UUID() < '8' keeps half of the groups, and below the grouping it would keep half of the rows.
+// columns of enclosing queries. A volatile condition stays above the relation, unless that is a scan: HAVING
+// GENERATE_UUID() < '8' keeps half of the groups, and below the grouping it would keep half of the rows.
 func push(r relation, conds []tree.Expr) relation {
 	if len(conds) == 0 {
 		return r
@@ -148,6 +148,8 @@ func pushIntoJoin(r *joinRel, conds []tree.Expr) relation {
 	for _, c := range j.conds {
 		refs := refsOf(c)
 		switch {
+		case volatile(c) && j.kind == InnerJoin: // the join may become one of many, whose order is not known yet
+			above = append(above, c)
 		case volatile(c):
 			own = append(own, c)
 		case !refs.intersects(left) && j.kind != FullJoin:

@@ -319,10 +319,10 @@ func (a *analyzer) free(e tree.Expr) bool {
 	return !volatile(e)
 }
 
-// volatile reports whether e can have another value each time it is computed.
+// volatile reports whether e, or a subquery in it, can have another value each time it is computed.
 func volatile(e tree.Expr) bool {
 	found := false
-	tree.Walk(e, func(e tree.Expr) {
+	tree.WalkNested(e, func(e tree.Expr) {
 		if c, ok := e.(*tree.Call); ok {
 			f, err := library.Lookup(c.Func)
 			found = found || err == nil && f.Volatile

@@ -40,7 +40,7 @@ func (p *planner) semiJoin(in relation, cond tree.Expr) (joined relation, ok boo
 	if !is || q.Kind != tree.ExistsSubquery && q.Kind != tree.InSubquery {
 		return nil, false, nil
 	}
-	if q.Kind == tree.InSubquery && hasSubquery(q.In) {
+	if q.Kind == tree.InSubquery && (hasSubquery(q.In) || volatile(q.In)) {
 		return nil, false, nil
 	}
 	right, err := p.lower(q.Scan)

@@ -58,6 +58,12 @@ func (v *visitor) exprs(list ...Expr) {
 	}
 }
 
+// WalkNested calls f for e and for each expression within it, also for those in the scans of its subqueries.
+func WalkNested(e Expr, f func(Expr)) {
+	v := visitor{scan: func(Scan) bool { return true }, expr: f}
+	v.exprs(e)
+}
+
 // Inputs returns the scans that a scan reads, without those of subqueries in its expressions.
 func Inputs(s Scan) []Scan {
 	switch s := s.(type) {

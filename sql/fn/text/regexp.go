@@ -304,7 +304,7 @@ func regexpReplace(f *tree.Function) fn.Body {
 		for _, match := range p.re.FindAllStringSubmatchIndex(s, -1) {
 			out = append(out, s[last:match[0]]...)
 			out = appendRewrite(out, rewrite, s, match)
-			if last = match[1]; len(out)+len(s)-last > maxOutput {
+			if last = match[1]; len(out) > maxOutput {
 				return fn.BadArgument("REGEXP_REPLACE: exceeded maximum output length")
 			}
 		}

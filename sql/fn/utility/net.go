@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/crowfoot-db/crowfoot/sql/fn"
@@ -29,7 +30,8 @@ var Network = []fn.Record{
 	{Name: "net.ipv4_to_int64", Doc: "An IPv4 address as a number.", Overloads: []fn.Overload{fn.On("BYTES -> INT64", fn.Strict(ipv4ToInt64))}},
 }
 
-// hostOf returns the host of a URL. The URL may lack its scheme.
+// hostOf returns the host of a URL, without leading dots and with at most one dot at the end. The URL may lack its
+// scheme.
 func hostOf(url string) string {
 	url = strings.Trim(url, fn.ASCIISpace)
 	if i := strings.Index(url, "//"); i == 0 || i > 0 && url[i-1] == ':' && !strings.ContainsAny(url[:i], "/?#") {
@@ -47,7 +49,11 @@ func hostOf(url string) string {
 		}
 	}
 	host, _, _ := strings.Cut(url, ":")
-	return strings.Trim(host, fn.ASCIISpace)
+	host = strings.TrimLeft(strings.Trim(host, fn.ASCIISpace), ".")
+	if short := strings.TrimRight(host, "."); short != "" && short != host {
+		return short + "." // the dot of the root
+	}
+	return host
 }
 
 func textOrNull(s string) (value.Value, error) {
@@ -72,24 +78,31 @@ func netRegDomain(_ *fn.Context, a []value.Value) (value.Value, error) {
 }
 
 // domainOf returns the registrable domain and the public suffix of a URL's host, as the URL writes them. Each is ""
-// if the host has none.
+// if the host has none. A name below a top-level domain that the list of public suffixes does not have has neither.
 func domainOf(url string) (domain, suffix string) {
-	host := strings.Trim(hostOf(url), ".")
+	host, root := strings.CutSuffix(hostOf(url), ".")
 	if _, err := netip.ParseAddr(host); err == nil || host == "" || strings.HasPrefix(host, "[") || strings.Contains(host, "..") {
 		return "", ""
 	}
-	known, icann := publicsuffix.PublicSuffix(strings.ToLower(host))
+	ascii, err := idna.Punycode.ToASCII(strings.ToLower(host)) // the form of names in the list
+	if err != nil {
+		return "", ""
+	}
+	known, icann := publicsuffix.PublicSuffix(ascii)
 	for !icann && strings.Contains(known, ".") { // the suffix is private, not public: try the suffix of its parent
 		_, parent, _ := strings.Cut(known, ".")
 		known, icann = publicsuffix.PublicSuffix(parent)
 	}
-	if !icann && !strings.Contains(host, ".") {
+	if !icann {
 		return "", ""
 	}
-	// The suffix is found by its labels, because a letter in lower case may have more bytes than in upper case.
+	// The suffix is found by its labels, because a label has another length in this form than in the host.
 	labels := strings.Split(host, ".")
 	at := len(labels) - 1 - strings.Count(known, ".")
 	suffix = strings.Join(labels[at:], ".")
+	if root {
+		suffix += "."
+	}
 	if at == 0 {
 		return "", suffix
 	}
