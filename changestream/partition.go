@@ -225,8 +225,8 @@ func (l *Log) reshape(id schema.ChangeStreamID, bounds [][]byte) (ended []*Parti
 	return ended, func() error { return pending.Finish(nil) }
 }
 
-// putCut adds to a batch what cut has changed: the endings of old partitions, and the new partitions. The new
-// partitions are those whose numbers are greater than the parameter before.
+// putCut adds the endings of old partitions and the new partitions to a batch. The new partitions are those whose
+// numbers are greater than the parameter before.
 func putCut(b kv.Batch, next *Partitions, endings map[*Partition]*ending, before PartitionID) (err error) {
 	for p, e := range endings {
 		err = cmp.Or(err, p.putEnding(b, e))

@@ -60,7 +60,7 @@ func usesIndex(name string) func(*Use) bool {
 }
 
 // checkUnnamed returns an error if list is not empty. list has the views and functions that name an object; while there
-// are any, the object cannot be dropped. The parameter what holds the description of the object in the error, such as
+// are any, the object cannot be dropped. The parameter what describes the object in the error, such as
 // TABLE `t` or column `c`.
 func checkUnnamed(what string, list []defined) error {
 	views, functions := list, []defined(nil)

@@ -163,7 +163,7 @@ func TestIntervalShards(t *testing.T) {
 }
 
 // TestCycles checks the intervals whose shards repeat. After a long stop, a watcher must ask for all shards of the
-// interval, whatever the current date is.
+// interval, on every date.
 func TestCycles(t *testing.T) {
 	for i, count := range map[Interval]int{MinuteOfHour: 60, HourOfDay: 24, DayOfWeek: 7, DayOfMonth: 31, WeekOfYear: 54, DayOfYear: 366} {
 		for now := time.Date(2018, 1, 1, 12, 0, 0, 0, time.UTC); now.Year() < 2106; now = now.AddDate(0, 0, 97) {

@@ -65,8 +65,8 @@ func (b *retrieval) aggregate() harness.Experiment {
 	return e
 }
 
-// aggregate returns the aggregate query. The parameter from is what follows FROM: the name of a table, or an
-// expression that takes the place of a table.
+// aggregate returns the aggregate query. The parameter from stands after FROM in its text: the name of a
+// table, or an expression that takes the place of a table.
 func (t *retrievedTable) aggregate(from string) string {
 	return fmt.Sprintf("SELECT %[1]s, COUNT(*), SUM(%[2]s), AVG(%[2]s) FROM %[3]s GROUP BY %[1]s", t.grouped, t.summed, from)
 }

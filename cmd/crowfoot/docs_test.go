@@ -183,7 +183,7 @@ func openPage(t *testing.T, name string) *page {
 	shell := exec.Command("bash")
 	shell.Dir = p.dir
 	shell.Env = append(os.Environ(), "PATH="+p.bin+string(os.PathListSeparator)+os.Getenv("PATH"), "XDG_STATE_HOME="+t.TempDir())
-	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that the cleanup also kills what the shell has started
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that the cleanup also kills the programs that the shell has started
 	input, err := shell.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -118,7 +118,8 @@ func (s *databases) createDatabase(ctx context.Context, req *databasepb.CreateDa
 	return op, err
 }
 
-// create returns the work of CreateDatabase. The caller has already made the schema of the new database with c.Plan.
+// create returns the function that an operation of CreateDatabase runs. It creates the database that c.Plan has
+// planned.
 func create(c *database.Creation) work {
 	return func(ctx context.Context, op *operation) (proto.Message, error) {
 		defer c.End()

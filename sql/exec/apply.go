@@ -119,8 +119,8 @@ func (o *applyOp) bindTo(r *run, i int) {
 }
 
 // readAhead lets the right operator read ahead for the next rows of the left one. It takes no more rows of the left
-// operator than o.out has room for, because the right one might otherwise read rows that nobody needs. If it takes
-// fewer than minAhead rows, the right operator does not read ahead.
+// operator than o.out has room for. With more of them, the right operator might read rows that the query does not need.
+// If it takes fewer than minAhead rows, the right operator does not read ahead.
 func (o *applyOp) readAhead(r *run) error {
 	n := min(o.outer.n-o.at, o.out.target-o.out.n)
 	from := o.at

@@ -33,7 +33,7 @@ type run struct {
 	driving         *plan.Scan  // the scan that Env.Restrict restricts
 	target          readRows
 	stats           Stats
-	inner           inputCost     // what the inputs of the measured operator spill and use; see inputCost
+	inner           inputCost     // bytes spilled and CPU time used by the inputs of the measured operator
 	checks          int           // number of calls of check
 	meter           *cpu.Meter    // the request's meter; nil if it has none, and until check first uses it
 	opened          []*table.Rows // the cursors of scans; in a nested loop, a scan reuses its cursor for each outer row

@@ -24,7 +24,8 @@ func push(r relation, conds []tree.Expr) relation {
 	case *emptyRel:
 		return r
 	}
-	if down := slices.DeleteFunc(slices.Clone(conds), volatile); len(down) < len(conds) {
+	if slices.ContainsFunc(conds, volatile) {
+		down := slices.DeleteFunc(slices.Clone(conds), volatile)
 		stay := slices.DeleteFunc(slices.Clone(conds), func(c tree.Expr) bool { return !volatile(c) })
 		return filterBy(push(r, down), stay)
 	}

@@ -256,8 +256,8 @@ func (p *process) end() error {
 	return err
 }
 
-// drain discards acknowledgements until the command has closed its output. If nobody received them, readAcks would
-// block and never end.
+// drain receives acknowledgements, and discards them, until the command has closed its output. Otherwise readAcks would
+// wait forever for a receiver.
 func (p *process) drain() {
 	for range p.acks {
 	}

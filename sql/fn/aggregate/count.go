@@ -20,7 +20,7 @@ var counting = []aggregateRecord{
 }
 
 // simple makes a value for the field start or the field groups of an aggregateOverload: a function that returns the
-// parameter start for every call, whatever its argument types are.
+// parameter start for calls with arguments of any types.
 func simple[S any](start func() S) func(*tree.Function) func() S {
 	return func(*tree.Function) func() S { return start }
 }

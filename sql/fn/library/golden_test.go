@@ -245,7 +245,7 @@ func (r *reader) resultType(f *tree.Function, signature string) (*value.Type, er
 	_, result, _ := strings.Cut(signature, "-> ")
 	switch result {
 	case "":
-		return value.Int64Type, nil // no signature fits; whatever the type is, Lookup reports an error for the call
+		return value.Int64Type, nil // no signature fits, so Lookup refuses the call with a result of any type
 	case "ANY":
 		return f.Args[len(f.Args)-1], nil
 	case "ARRAY":
